@@ -1,0 +1,1 @@
+//! HTTP: health, readiness, metrics

@@ -1,0 +1,1 @@
+//! Authentication exchanges of both sides, without I/O

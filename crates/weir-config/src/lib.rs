@@ -1,0 +1,1 @@
+//! weir.toml: text and environment to a checked configuration

@@ -1,0 +1,1 @@
+//! Reload, drain, service notifications

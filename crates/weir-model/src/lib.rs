@@ -1,0 +1,12 @@
+//! Words shared by every floor: server families, reasons, limits.
+//!
+//! This crate holds plain values only. It must not parse, decide, do I/O, read a clock or depend on any
+//! other crate of Weir; every other crate may depend on it.
+
+pub mod family;
+pub mod limits;
+pub mod reason;
+
+pub use family::ServerFamily;
+pub use limits::Limits;
+pub use reason::{AuthFailure, CloseReason};

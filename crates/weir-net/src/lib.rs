@@ -1,0 +1,1 @@
+//! Sockets, TLS, PROXY protocol, scratch buffers

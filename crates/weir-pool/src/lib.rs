@@ -1,0 +1,1 @@
+//! Server connections: dial, log in, greeting cache

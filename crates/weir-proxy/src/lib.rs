@@ -1,0 +1,1 @@
+//! One query, step by step

@@ -1,0 +1,1 @@
+//! Lexer and facts about statements; never fails, linear time

@@ -1,0 +1,1 @@
+//! Real servers, fake peers, a fault relay, the differential

@@ -1,0 +1,2 @@
+//! The Weir binary.
+fn main() {}
