@@ -1,0 +1,130 @@
+use crate::counter::Counter;
+
+/// Durations below 2^10 ns (about 1 us) share one bucket: nothing over a socket is faster.
+const MIN_EXP: u32 = 10;
+/// Durations from 2^42 ns (73 minutes) on share one bucket.
+const MAX_EXP: u32 = 42;
+/// Each power of two is cut into 2^3 equal parts, so a bucket is at most 1/8 of its lower bound wide.
+const SUB_BITS: u32 = 3;
+const SUBS: usize = 1 << SUB_BITS;
+const BUCKETS: usize = 1 + (MAX_EXP - MIN_EXP) as usize * SUBS + 1;
+
+/// How often each duration occurred, in log-linear buckets from about 1 us to 73 minutes; 2 KiB, one writer,
+/// any readers. Percentiles are exact to one bucket: at most 12.5 % too high, never too low.
+#[derive(Debug)]
+pub struct Histogram {
+    buckets: [Counter; BUCKETS],
+    sum_ns: Counter,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: std::array::from_fn(|_| Counter::default()), sum_ns: Counter::default() }
+    }
+}
+
+impl Histogram {
+    /// Counts one duration, in nanoseconds.
+    pub fn record(&self, ns: u64) {
+        self.buckets[bucket_of(ns)].inc();
+        self.sum_ns.add(ns);
+    }
+
+    /// Copies the counts, to read them consistently or to merge them with those of other workers.
+    pub fn snapshot(&self) -> HistogramSnapshot {
+        let mut snapshot = HistogramSnapshot::default();
+        snapshot.add(self);
+        snapshot
+    }
+
+    /// See [`HistogramSnapshot::percentile`].
+    pub fn percentile(&self, p: f64) -> u64 {
+        self.snapshot().percentile(p)
+    }
+}
+
+/// The counts of one or more histograms at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistogramSnapshot {
+    buckets: Box<[u64]>,
+    sum_ns: u64,
+}
+
+impl Default for HistogramSnapshot {
+    fn default() -> Self {
+        Self { buckets: vec![0; BUCKETS].into(), sum_ns: 0 }
+    }
+}
+
+impl HistogramSnapshot {
+    /// Adds the counts of `other`.
+    pub fn add(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.wrapping_add(theirs.get());
+        }
+        self.sum_ns = self.sum_ns.wrapping_add(other.sum_ns.get());
+    }
+
+    /// How many durations were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// All durations added up, in nanoseconds.
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
+    /// The duration in nanoseconds that `p` percent (0 to 100) of all counted ones do not exceed: the upper end of
+    /// the bucket it fell into. 0 when nothing was counted; `u64::MAX` when it lies above 73 minutes.
+    pub fn percentile(&self, p: f64) -> u64 {
+        let count = self.count();
+        if count == 0 {
+            return 0;
+        }
+        let rank = ((p.clamp(0.0, 100.0) / 100.0) * count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (bucket, n) in self.buckets.iter().enumerate() {
+            seen += n;
+            if seen >= rank {
+                return upper_ns(bucket);
+            }
+        }
+        u64::MAX
+    }
+
+    /// How many durations were shorter than 2^`exp` nanoseconds, for `exp` from 10 to 42. Exact, because every
+    /// power of two is the edge of a bucket.
+    pub(crate) fn below_power_of_two(&self, exp: u32) -> u64 {
+        let end = 1 + (exp.clamp(MIN_EXP, MAX_EXP) - MIN_EXP) as usize * SUBS;
+        self.buckets[..end].iter().sum()
+    }
+}
+
+fn bucket_of(ns: u64) -> usize {
+    let exp = 63 - (ns | 1).leading_zeros();
+    if exp < MIN_EXP {
+        0
+    } else if exp >= MAX_EXP {
+        BUCKETS - 1
+    } else {
+        let sub = (ns >> (exp - SUB_BITS)) as usize & (SUBS - 1);
+        1 + (exp - MIN_EXP) as usize * SUBS + sub
+    }
+}
+
+/// The greatest duration that falls into this bucket.
+fn upper_ns(bucket: usize) -> u64 {
+    if bucket == 0 {
+        return (1 << MIN_EXP) - 1;
+    }
+    if bucket == BUCKETS - 1 {
+        return u64::MAX;
+    }
+    let exp = MIN_EXP + ((bucket - 1) / SUBS) as u32;
+    let sub = ((bucket - 1) % SUBS) as u64;
+    (1 << exp) + ((sub + 1) << (exp - SUB_BITS)) - 1
+}
+
+#[cfg(test)]
+mod tests;
