@@ -1,0 +1,166 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_model::Limits;
+
+use crate::{Address, IpNet, SecretString};
+
+/// A checked configuration. Every value is in the range that `docs/configuration.md` gives for it, paths are
+/// taken from the folder of the file, and secrets have been fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    pub listen: Listen,
+    pub tls: ClientTls,
+    /// Exactly one.
+    pub servers: Vec<Server>,
+    /// Users whose passwords are known, no two of one name.
+    pub users: Vec<User>,
+    pub auth: Auth,
+    pub limits: Limits,
+    pub log: Log,
+    /// Worker threads; 0 is one for each core.
+    pub workers: usize,
+    /// Reload when the file changes.
+    pub watch: bool,
+}
+
+/// Where Weir listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// For clients; at least one, no two overlap.
+    pub mysql: Vec<Address>,
+    /// For `/healthz`, `/readyz` and `/metrics`; `None` switches them off.
+    pub admin: Option<Address>,
+    /// Sources that may send a PROXY header.
+    pub proxy_protocol: Vec<IpNet>,
+}
+
+/// TLS towards clients. Without `cert` and `key` (both or neither) a self-signed certificate is made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientTls {
+    pub cert: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+    /// Whoever a client's certificate must be signed by; `None` asks for none.
+    pub client_ca: Option<PathBuf>,
+    /// Refuse clients that do not ask for TLS.
+    pub require: bool,
+}
+
+/// A server behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    pub address: Address,
+    /// At least 1.
+    pub max_connections: u32,
+    pub tls: ServerTls,
+    pub compression: Compression,
+}
+
+/// TLS towards a server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerTls {
+    pub mode: TlsMode,
+    /// Present in the modes `VerifyCa` and `VerifyIdentity`; the others do not look at it.
+    pub ca: Option<PathBuf>,
+    /// The certificate shown to the server, with `key` (both or neither).
+    pub cert: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+}
+
+/// A user that logs in with a password of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    pub password: SecretString,
+    /// Also accepted from clients while a password is rotated.
+    pub previous: Option<SecretString>,
+    /// May use COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID and COM_REGISTER_SLAVE.
+    pub replication: bool,
+}
+
+/// How users that are not listed log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Auth {
+    pub passthrough: bool,
+    /// How old a confirmation of a login by the server may be; zero is "every login is confirmed".
+    pub revalidate: Duration,
+    /// Users, not listed ones, that may replicate.
+    pub replication_users: Vec<String>,
+}
+
+/// The log on standard error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    pub format: LogFormat,
+    pub level: LogLevel,
+}
+
+/// Declares a closed list of words as they stand in `weir.toml`.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub enum $name { $($(#[$of])* $variant),+ }
+
+        impl $name {
+            /// The words of `weir.toml`, in the order of the variants.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word for this value in `weir.toml`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            /// The value of a word of `weir.toml`.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    /// When and how a connection to a server is encrypted; the meanings are those of MySQL's `--ssl-mode`.
+    TlsMode {
+        Disabled = "disabled",
+        /// Encrypted if the server can; the certificate is not checked.
+        #[default]
+        Preferred = "preferred",
+        /// Encrypted or refused; the certificate is not checked.
+        Required = "required",
+        /// The certificate is signed by `ca`.
+        VerifyCa = "verify_ca",
+        /// As before, and it was issued for the host of the address.
+        VerifyIdentity = "verify_identity",
+    }
+}
+
+words! {
+    /// The compression that Weir offers to a server.
+    Compression {
+        #[default]
+        None = "none",
+        Zlib = "zlib",
+        Zstd = "zstd",
+    }
+}
+
+words! {
+    LogFormat {
+        #[default]
+        Text = "text",
+        Json = "json",
+    }
+}
+
+words! {
+    LogLevel {
+        Error = "error",
+        Warn = "warn",
+        #[default]
+        Info = "info",
+        Debug = "debug",
+        Trace = "trace",
+    }
+}
