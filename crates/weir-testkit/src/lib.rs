@@ -1,1 +1,13 @@
-//! Real servers, fake peers, a fault relay, the differential
+//! What Weir's tests stand on: real servers started in about a second, a running Weir, a relay that injects
+//! faults, a protocol client of our own, and the differential.
+//!
+//! This crate must not be used by anything that ships. The client shares no code with `weir-wire`, so that
+//! each can find the other's mistakes.
+
+pub mod certs;
+pub mod process;
+pub mod servers;
+pub mod weir;
+
+pub use servers::{Flavor, Server, ServerBuilder};
+pub use weir::{Weir, WeirBuilder};
