@@ -1,0 +1,159 @@
+//! Finds the boundaries of requests in a client's stream without looking at more than it must.
+
+use crate::HEADER;
+use crate::frame::Header;
+
+/// What stands at the front of the bytes a client sent, at a boundary between commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// Not even a header and, where the payload has one, a command byte.
+    Incomplete,
+    /// A whole command. `len` counts its bytes with the header.
+    Whole { header: Header, payload: &'a [u8], len: usize },
+    /// The beginning of a command: what is there of its first packet's payload (never empty).
+    Begun { header: Header, so_far: &'a [u8] },
+}
+
+impl<'a> Request<'a> {
+    #[inline]
+    pub fn peek(bytes: &'a [u8]) -> Request<'a> {
+        let Some(header) = Header::peek(bytes) else { return Request::Incomplete };
+        let body = &bytes[HEADER..];
+        if body.len() >= header.len && !header.continues() {
+            return Request::Whole { header, payload: &body[..header.len], len: HEADER + header.len };
+        }
+        if body.is_empty() {
+            return Request::Incomplete;
+        }
+        Request::Begun { header, so_far: &body[..body.len().min(header.len)] }
+    }
+}
+
+/// Follows a payload that may span packets, to find its end. Used for requests too long to hold, and for the
+/// data of LOAD DATA LOCAL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Bytes of the current packet's payload still to come.
+    left: u32,
+    /// Whether another packet follows the current one.
+    continues: bool,
+}
+
+impl Span {
+    /// A span at the boundary before a packet.
+    pub fn before_packet() -> Span {
+        Span { left: 0, continues: true }
+    }
+
+    /// Takes what belongs to the payload from the front of `bytes`. Returns how many bytes that is (headers
+    /// included) and whether the payload is complete. A cut header at the end is left for the next call.
+    pub fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let mut at = 0;
+        loop {
+            let here = bytes.len() - at;
+            let n = here.min(self.left as usize);
+            self.left -= n as u32;
+            at += n;
+            if self.left > 0 {
+                return (at, false);
+            }
+            if !self.continues {
+                return (at, true);
+            }
+            let Some(header) = Header::peek(&bytes[at..]) else { return (at, false) };
+            at += HEADER;
+            self.left = header.len as u32;
+            self.continues = header.continues();
+        }
+    }
+}
+
+/// Follows the packets a client sends for LOAD DATA LOCAL: an empty packet ends them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LocalInfile {
+    left: u32,
+}
+
+impl LocalInfile {
+    /// As [`Span::take`]; complete behind the empty packet.
+    pub fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let mut at = 0;
+        loop {
+            let n = (bytes.len() - at).min(self.left as usize);
+            self.left -= n as u32;
+            at += n;
+            if self.left > 0 {
+                return (at, false);
+            }
+            let Some(header) = Header::peek(&bytes[at..]) else { return (at, false) };
+            at += HEADER;
+            if header.len == 0 {
+                return (at, true);
+            }
+            self.left = header.len as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_PAYLOAD;
+    use crate::frame::put_packet;
+    use proptest::prelude::*;
+
+    #[test]
+    fn whole_begun_and_incomplete_are_told_apart() {
+        let mut bytes = Vec::new();
+        put_packet(&mut bytes, 0, b"\x03SELECT 1");
+        for cut in 0..5 {
+            assert_eq!(Request::peek(&bytes[..cut.min(4)]), Request::Incomplete);
+        }
+        assert!(matches!(Request::peek(&bytes[..6]), Request::Begun { so_far: b"\x03S", .. }));
+        assert!(matches!(Request::peek(&bytes), Request::Whole { payload: b"\x03SELECT 1", len: 13, .. }));
+        assert!(matches!(Request::peek(b"\0\0\0\0"), Request::Whole { payload: b"", len: 4, .. }));
+    }
+
+    #[test]
+    fn p1_a_full_packet_is_not_whole_before_its_trailer() {
+        let mut bytes = Vec::new();
+        put_packet(&mut bytes, 0, &vec![3; MAX_PAYLOAD]);
+        let Request::Begun { so_far, .. } = Request::peek(&bytes) else { panic!("taken for whole") };
+        assert_eq!(so_far.len(), MAX_PAYLOAD);
+        let mut span = Span::before_packet();
+        assert_eq!(span.take(&bytes[..bytes.len() - 4]), (bytes.len() - 4, false));
+        assert_eq!(span.take(&bytes[bytes.len() - 4..]), (4, true));
+    }
+
+    #[test]
+    fn p51_file_bytes_that_look_like_commands_stay_data() {
+        let mut bytes = Vec::new();
+        put_packet(&mut bytes, 2, b"\x01\0\0\0\x01");
+        put_packet(&mut bytes, 3, b"");
+        let data = bytes.len();
+        put_packet(&mut bytes, 0, b"\x0e");
+        assert_eq!(LocalInfile::default().take(&bytes), (data, true));
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_do_not_matter(lens in prop::collection::vec(0usize..40, 1..4), cuts in prop::collection::vec(1usize..9, 1..60)) {
+            let mut bytes = Vec::new();
+            for len in &lens {
+                put_packet(&mut bytes, 2, &vec![1; *len + 1]);
+            }
+            put_packet(&mut bytes, 2, b"");
+            let (mut follower, mut held, mut fed, mut done) = (LocalInfile::default(), Vec::new(), 0, false);
+            for cut in cuts.iter().cycle() {
+                if fed == bytes.len() { break }
+                let next = (fed + cut).min(bytes.len());
+                held.extend_from_slice(&bytes[fed..next]);
+                fed = next;
+                let (n, end) = follower.take(&held);
+                held.drain(..n);
+                done = end;
+            }
+            prop_assert!(done && held.is_empty());
+        }
+    }
+}
