@@ -1,1 +1,19 @@
-//! The experiments behind make bench
+//! The experiments behind `make bench`: how fast Weir is, how much CPU and memory it takes, and how that compares with
+//! a direct connection, HAProxy in TCP mode and a bare relay that knows no protocol.
+//!
+//! Everything runs on one machine over loopback, target after target within each round, so that a slow minute of the
+//! machine hits all of them alike. This crate measures; it decides nothing about Weir and nothing depends on it.
+
+pub mod client;
+pub mod connect;
+pub mod idle;
+pub mod latency;
+pub mod process;
+pub mod relay;
+pub mod report;
+pub mod rig;
+pub mod run;
+pub mod stream;
+pub mod summary;
+pub mod sysbench;
+pub mod verdict;

@@ -1,0 +1,224 @@
+//! A client just large enough to measure with: logs in with `mysql_native_password`, sends text queries, and reads the
+//! answers without decoding rows. It is apart from Weir's own protocol code on purpose, so that a mistake there cannot
+//! hide in its own measurement.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use aws_lc_rs::digest;
+
+/// Who logs in, and to which schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Login {
+    /// The account's name.
+    pub user: &'static str,
+    /// Its password.
+    pub password: &'static str,
+    /// The schema to start in.
+    pub schema: &'static str,
+}
+
+/// `CLIENT_LONG_PASSWORD`, `_CONNECT_WITH_DB`, `_PROTOCOL_41`, `_TRANSACTIONS`, `_SECURE_CONNECTION`, `_PLUGIN_AUTH`;
+/// without `_DEPRECATE_EOF`, so that every result set ends alike.
+const CAPABILITIES: u32 = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
+const UTF8MB4: u8 = 45;
+const PLUGIN: &str = "mysql_native_password";
+/// No answer of any experiment takes longer; a peer that is silent for so long has lost it.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// One connection that has logged in.
+pub struct Client {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    /// What of `buffer` is received and not yet consumed.
+    pending: std::ops::Range<usize>,
+}
+
+impl Client {
+    /// Connects and logs in. `room` is the size of the receive buffer in bytes.
+    ///
+    /// # Errors
+    /// When the connection breaks or the login is refused, with the server's text.
+    pub fn connect(address: SocketAddr, login: Login, room: usize) -> Result<Self> {
+        let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        let mut client = Self { stream, buffer: vec![0; room.max(1024)], pending: 0..0 };
+        let scramble = scramble_of(client.packet()?)?;
+        client.send(1, &login_packet(login, &scramble))?;
+        client.finish_login(login).with_context(|| format!("login as {} at {address}", login.user))?;
+        Ok(client)
+    }
+
+    fn finish_login(&mut self, login: Login) -> Result<()> {
+        loop {
+            let packet = self.packet()?;
+            match packet.first() {
+                Some(0) => return Ok(()),
+                Some(0xFE) => {
+                    let mut fields = packet.get(1..).unwrap_or_default().split(|byte| *byte == 0);
+                    let plugin = fields.next().unwrap_or_default();
+                    ensure!(plugin == PLUGIN.as_bytes(), "asked for {}", String::from_utf8_lossy(plugin));
+                    let start = 2 + PLUGIN.len();
+                    let scramble = packet.get(start..start + 20).context("auth switch without a scramble")?;
+                    let proof = native_proof(login.password, scramble);
+                    self.send(3, &proof)?;
+                }
+                _ => bail!("{}", error_text(packet)),
+            }
+        }
+    }
+
+    /// Runs one statement and reads its whole answer; returns the number of rows.
+    ///
+    /// # Errors
+    /// When the connection breaks or the server answers with an error, with its text.
+    pub fn query(&mut self, sql: &str) -> Result<u64> {
+        self.ask(sql)?;
+        self.answer(|_| {})
+    }
+
+    /// Sends one statement without reading the answer.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn ask(&mut self, sql: &str) -> Result<()> {
+        let mut packet = Vec::with_capacity(sql.len() + 1);
+        packet.push(3);
+        packet.extend_from_slice(sql.as_bytes());
+        self.send(0, &packet)
+    }
+
+    /// Reads the answer to a statement, calling `row` with the size of each row's packet in bytes.
+    ///
+    /// # Errors
+    /// When the connection breaks or the server answers with an error, with its text.
+    pub fn answer(&mut self, mut row: impl FnMut(usize)) -> Result<u64> {
+        let first = self.packet()?;
+        match first.first() {
+            Some(0) => return Ok(0),
+            None | Some(0xFF) => bail!("{}", error_text(first)),
+            Some(_) => {}
+        }
+        while !is_eof(self.packet()?) {}
+        let mut rows = 0;
+        loop {
+            let packet = self.packet()?;
+            if is_eof(packet) {
+                return Ok(rows);
+            }
+            ensure!(packet.first() != Some(&0xFF), "{}", error_text(packet));
+            rows += 1;
+            row(packet.len());
+        }
+    }
+
+    /// Says COM_QUIT and closes at once, as client libraries do.
+    ///
+    /// # Errors
+    /// When the connection broke before.
+    pub fn quit(mut self) -> Result<()> {
+        self.send(0, &[1])
+    }
+
+    /// Gives the bare socket, so that an idle connection keeps no buffer here. Nothing may be under way.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
+    fn send(&mut self, sequence: u8, payload: &[u8]) -> Result<()> {
+        let mut packet = u32::try_from(payload.len())?.to_le_bytes().to_vec();
+        ensure!(payload.len() < 0xFF_FFFF, "this client does not split packets");
+        packet[3] = sequence;
+        packet.extend_from_slice(payload);
+        Ok(self.stream.write_all(&packet)?)
+    }
+
+    /// The payload of the next packet.
+    fn packet(&mut self) -> Result<&[u8]> {
+        self.need(4)?;
+        let at = self.pending.start;
+        let head = [self.buffer[at], self.buffer[at + 1], self.buffer[at + 2], 0];
+        let size = usize::try_from(u32::from_le_bytes(head))?;
+        self.need(4 + size)?;
+        let payload = self.pending.start + 4;
+        self.pending.start = payload + size;
+        Ok(&self.buffer[payload..payload + size])
+    }
+
+    /// Reads until `size` bytes are pending.
+    fn need(&mut self, size: usize) -> Result<()> {
+        if self.pending.len() >= size {
+            return Ok(());
+        }
+        self.buffer.copy_within(self.pending.clone(), 0);
+        self.pending = 0..self.pending.len();
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
+        }
+        while self.pending.len() < size {
+            let got = self.stream.read(&mut self.buffer[self.pending.end..])?;
+            ensure!(got > 0, "the peer closed the connection");
+            self.pending.end += got;
+        }
+        Ok(())
+    }
+}
+
+fn is_eof(packet: &[u8]) -> bool {
+    packet.len() < 9 && packet.first() == Some(&0xFE)
+}
+
+/// `Protocol::HandshakeV10` of the MySQL manual: the two parts of the scramble.
+fn scramble_of(greeting: &[u8]) -> Result<[u8; 20]> {
+    ensure!(greeting.first() == Some(&10), "{}", error_text(greeting));
+    let version = greeting.iter().position(|byte| *byte == 0).context("greeting without a version")?;
+    let first = version + 5;
+    let second = first + 8 + 1 + 2 + 1 + 2 + 2 + 1 + 10;
+    let mut scramble = [0; 20];
+    scramble[..8].copy_from_slice(greeting.get(first..first + 8).context("greeting is too short")?);
+    scramble[8..].copy_from_slice(greeting.get(second..second + 12).context("greeting is too short")?);
+    Ok(scramble)
+}
+
+/// `Protocol::HandshakeResponse41`.
+fn login_packet(login: Login, scramble: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(128);
+    packet.extend_from_slice(&CAPABILITIES.to_le_bytes());
+    packet.extend_from_slice(&0x100_0000_u32.to_le_bytes());
+    packet.push(UTF8MB4);
+    packet.extend_from_slice(&[0; 23]);
+    packet.extend_from_slice(login.user.as_bytes());
+    packet.extend_from_slice(&[0, 20]);
+    packet.extend_from_slice(&native_proof(login.password, scramble));
+    packet.extend_from_slice(login.schema.as_bytes());
+    packet.push(0);
+    packet.extend_from_slice(PLUGIN.as_bytes());
+    packet.push(0);
+    packet
+}
+
+/// SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))), as `mysql_native_password` is defined in the manual.
+fn native_proof(password: &str, scramble: &[u8]) -> [u8; 20] {
+    let sha1 = |bytes: &[u8]| digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, bytes);
+    let once = sha1(password.as_bytes());
+    let twice = sha1(once.as_ref());
+    let mask = sha1(&[scramble, twice.as_ref()].concat());
+    let mut proof = [0; 20];
+    for ((out, a), b) in proof.iter_mut().zip(once.as_ref()).zip(mask.as_ref()) {
+        *out = a ^ b;
+    }
+    proof
+}
+
+fn error_text(packet: &[u8]) -> String {
+    match packet {
+        [0xFF, low, high, text @ ..] => {
+            format!("error {}: {}", u16::from_le_bytes([*low, *high]), String::from_utf8_lossy(text))
+        }
+        other => format!("an answer that is not understood: {:02x?}", other.get(..16).unwrap_or(other)),
+    }
+}

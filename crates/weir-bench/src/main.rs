@@ -1,0 +1,104 @@
+//! `weir-bench`: measures Weir against a direct connection, HAProxy and a bare relay. `make bench` runs it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Parser, Subcommand};
+use weir_bench::report::{self, Setting};
+use weir_bench::run::{self, Plan};
+use weir_bench::{relay, rig};
+
+#[derive(Parser)]
+#[command(name = "weir-bench", about = "Measures Weir against a direct connection, HAProxy and a bare relay")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Start everything, measure, print the tables
+    Run(RunArgs),
+    /// Relay TCP connections, knowing no protocol
+    Relay {
+        /// Address to accept connections at
+        #[arg(long, value_name = "HOST:PORT")]
+        listen: SocketAddr,
+        /// Address to relay them to
+        #[arg(long, value_name = "HOST:PORT")]
+        backend: SocketAddr,
+    },
+}
+
+#[derive(Args)]
+struct RunArgs {
+    /// About two minutes instead of twelve: fewer rows, shorter runs
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is repeated
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Only these experiments, by the beginning of their names
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    only: Vec<String>,
+    /// Also write everything to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Weir's binary; otherwise $WEIR_BIN, otherwise target/release/weir
+    #[arg(long, value_name = "FILE")]
+    weir: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().verb {
+        Verb::Run(args) => measure(&args),
+        Verb::Relay { listen, backend } => {
+            relay::run(listen, backend).with_context(|| format!("relay from {listen} to {backend}"))
+        }
+    }
+}
+
+fn measure(args: &RunArgs) -> Result<()> {
+    if cfg!(debug_assertions) {
+        eprintln!("this is not a release build: the relay's figures mean nothing");
+    }
+    let plan = Plan {
+        weir: weir_binary(args),
+        rounds: args.rounds,
+        experiments: run::choose(&args.only)?,
+        quick: args.quick,
+    };
+    let setting = Setting {
+        weir: version(&plan)?,
+        cores: rig::cores()?,
+        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        rounds: plan.rounds,
+        quick: plan.quick,
+    };
+    let readings = run::run(&plan)?;
+    println!("{}", report::text(&setting, &readings));
+    if let Some(file) = &args.json {
+        let json = report::json(&setting, &readings)?;
+        std::fs::write(file, json + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn weir_binary(args: &RunArgs) -> PathBuf {
+    let named = args.weir.clone().or_else(|| std::env::var_os("WEIR_BIN").map(PathBuf::from));
+    named.unwrap_or_else(|| "target/release/weir".into())
+}
+
+fn version(plan: &Plan) -> Result<String> {
+    let output = Command::new(&plan.weir).arg("--version").output();
+    let output = output.with_context(|| {
+        format!(
+            "cannot run {}: build it with cargo build --release -p weir, or set WEIR_BIN",
+            plan.weir.display()
+        )
+    })?;
+    ensure!(output.status.success(), "{} --version failed", plan.weir.display());
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,193 @@
+//! What is measured: a throwaway server, and in front of it HAProxy, the bare relay and Weir, all on loopback.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+use weir_testkit::process::Program;
+use weir_testkit::servers::PortLease;
+use weir_testkit::{Flavor, Server, Weir};
+
+use crate::client::{Client, Login};
+use crate::summary::Target;
+use crate::sysbench;
+
+/// The account that every experiment uses. Weir is told about it; the others cannot be.
+pub const LOGIN: Login = Login { user: "app", password: "app-pw", schema: "bench" };
+
+/// More than any experiment opens.
+const MAX_CONNECTIONS: u32 = 10_100;
+/// How long a program may take to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where one target listens, and the process whose cost counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint {
+    /// Which one it is.
+    pub target: Target,
+    /// Where it takes connections.
+    pub address: SocketAddr,
+    /// The proxy's process; `None` for the server itself.
+    pub pid: Option<u32>,
+}
+
+/// The programs of one setup. Dropping it ends them all.
+pub struct Rig {
+    endpoints: Vec<Endpoint>,
+    // Proxies end before the server they talk to, and ports are given back last.
+    proxies: Vec<Program>,
+    weir: Option<Weir>,
+    server: Server,
+    ports: Vec<PortLease>,
+    home: TempDir,
+}
+
+impl Rig {
+    /// Everything, for the experiments with up to a few hundred clients.
+    ///
+    /// # Errors
+    /// When a program is missing or does not start, with what it printed.
+    pub fn full(weir: &Path) -> Result<Self> {
+        let mut rig = Self::server(&[])?;
+        rig.add_haproxy()?;
+        rig.add_relay()?;
+        rig.add_weir(weir)?;
+        Ok(rig)
+    }
+
+    /// The server and Weir, for thousands of idle clients. The server shares its threads among its connections, as it
+    /// would need a thread for each otherwise.
+    ///
+    /// # Errors
+    /// As [`Rig::full`].
+    pub fn for_idle_clients(weir: &Path) -> Result<Self> {
+        let mut rig = Self::server(&["--thread-handling=pool-of-threads"])?;
+        rig.add_weir(weir)?;
+        Ok(rig)
+    }
+
+    /// All endpoints, in the order of [`Target::ALL`].
+    #[must_use]
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// The endpoint of `target`.
+    ///
+    /// # Errors
+    /// When this rig has none.
+    pub fn endpoint(&self, target: Target) -> Result<&Endpoint> {
+        let found = self.endpoints.iter().find(|endpoint| endpoint.target == target);
+        found.with_context(|| format!("this setup has no {}", target.name()))
+    }
+
+    fn server(args: &[&str]) -> Result<Self> {
+        let mut builder = Server::builder(Flavor::MariaDb).max_connections(MAX_CONNECTIONS);
+        for arg in ["--innodb-buffer-pool-size=256M", "--table-open-cache=2000", "--back-log=2000"]
+            .iter()
+            .chain(args)
+        {
+            builder = builder.arg(*arg);
+        }
+        let server = builder.start()?;
+        let direct = Endpoint { target: Target::Direct, address: server.addr(), pid: None };
+        let mut client = Client::connect(direct.address, Login { schema: "mysql", ..LOGIN }, 4096)?;
+        client.query(&format!("CREATE DATABASE {}", LOGIN.schema))?;
+        client.quit()?;
+        sysbench::prepare(&direct, LOGIN)?;
+        let home = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
+        Ok(Self { endpoints: vec![direct], proxies: Vec::new(), weir: None, server, ports: Vec::new(), home })
+    }
+
+    fn add_haproxy(&mut self) -> Result<()> {
+        let (address, config) = (self.free_address()?, self.home.path().join("haproxy.cfg"));
+        std::fs::write(&config, haproxy_config(address, self.server.addr(), cores()?))?;
+        let mut command = Command::new(haproxy_binary());
+        command.arg("-db").arg("-f").arg(config);
+        self.add(Target::Haproxy, address, command)
+    }
+
+    fn add_relay(&mut self) -> Result<()> {
+        let address = self.free_address()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("relay").arg("--listen").arg(address.to_string());
+        command.arg("--backend").arg(self.server.addr().to_string());
+        self.add(Target::Relay, address, command)
+    }
+
+    fn add_weir(&mut self, binary: &Path) -> Result<()> {
+        ensure!(binary.exists(), "{} is missing: cargo build --release -p weir", binary.display());
+        let weir = Weir::config(weir_config(self.server.addr())).binary(binary.canonicalize()?).start()?;
+        self.endpoints.push(Endpoint { target: Target::Weir, address: weir.addr(), pid: Some(weir.pid()) });
+        self.weir = Some(weir);
+        Ok(())
+    }
+
+    fn add(&mut self, target: Target, address: SocketAddr, command: Command) -> Result<()> {
+        let mut program = Program::start(command)?;
+        await_listening(&mut program, address).with_context(|| format!("starting {}", target.name()))?;
+        self.endpoints.push(Endpoint { target, address, pid: Some(program.pid()) });
+        self.proxies.push(program);
+        Ok(())
+    }
+
+    fn free_address(&mut self) -> Result<SocketAddr> {
+        let port = PortLease::take()?;
+        let address = (Ipv4Addr::LOCALHOST, port.number()).into();
+        self.ports.push(port);
+        Ok(address)
+    }
+}
+
+/// The number of cores: how many threads each proxy gets.
+///
+/// # Errors
+/// When the system does not say.
+pub fn cores() -> Result<usize> {
+    Ok(std::thread::available_parallelism()?.get())
+}
+
+/// Debian keeps it where only root's `PATH` leads.
+fn haproxy_binary() -> PathBuf {
+    let debian = PathBuf::from("/usr/sbin/haproxy");
+    if debian.exists() { debian } else { "haproxy".into() }
+}
+
+/// TCP mode with a thread per core, nothing logged, and no time-out that an experiment could reach.
+fn haproxy_config(listen: SocketAddr, backend: SocketAddr, threads: usize) -> String {
+    format!(
+        "global\n  nbthread {threads}\n  maxconn 9000\n\
+         defaults\n  mode tcp\n  maxconn 9000\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n\
+         listen bench\n  bind {listen}\n  server db {backend}\n"
+    )
+}
+
+/// A listed user and no TLS towards the server, because nobody else here encrypts.
+fn weir_config(backend: SocketAddr) -> String {
+    format!(
+        "[listen]\nmysql = [\"$LISTEN\"]\n\n\
+         [[server]]\nname = \"db1\"\naddress = \"{backend}\"\nmax_connections = {MAX_CONNECTIONS}\n\
+         tls = {{ mode = \"disabled\" }}\n\n\
+         [[user]]\nname = \"{}\"\npassword = \"{}\"\n",
+        LOGIN.user, LOGIN.password
+    )
+}
+
+fn await_listening(program: &mut Program, address: SocketAddr) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while TcpStream::connect(address).is_err() {
+        if !program.is_running() {
+            bail!("it ended before it listened at {address}:\n{}", program.log());
+        }
+        ensure!(
+            Instant::now() < deadline,
+            "it did not listen at {address} within {PATIENCE:?}:\n{}",
+            program.log()
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The order of a run: rounds, rows in them, targets in turn, and a line of progress for each.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use crate::rig::{Endpoint, LOGIN, Rig};
+use crate::summary::{Metric, Readings, Target};
+use crate::sysbench::{self, Work};
+use crate::{connect, idle, latency, stream};
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Weir's binary.
+    pub weir: PathBuf,
+    /// How often everything is repeated.
+    pub rounds: u32,
+    /// The experiments, out of [`EXPERIMENTS`].
+    pub experiments: Vec<String>,
+    /// About two minutes instead of twelve.
+    pub quick: bool,
+}
+
+/// The names of all experiments, in the order in which they run.
+pub const EXPERIMENTS: [&str; 8] = [
+    "point_select_text",
+    "point_select_prepared",
+    "oltp_read_only",
+    "oltp_read_write",
+    "connect",
+    "latency",
+    "stream",
+    "idle",
+];
+
+/// The experiments that `only` names, each by its full name or the beginning of it; all of them without `only`.
+///
+/// # Errors
+/// When a name fits no experiment.
+pub fn choose(only: &[String]) -> Result<Vec<String>> {
+    let fits = |wanted: &String, name: &&str| name.starts_with(wanted.as_str());
+    for wanted in only {
+        ensure!(
+            EXPERIMENTS.iter().any(|name| fits(wanted, name)),
+            "no experiment is called {wanted}; there are: {}",
+            EXPERIMENTS.join(", ")
+        );
+    }
+    let chosen =
+        EXPERIMENTS.iter().filter(|name| only.is_empty() || only.iter().any(|wanted| fits(wanted, name)));
+    Ok(chosen.map(ToString::to_string).collect())
+}
+
+/// Measures everything that the plan asks for.
+///
+/// # Errors
+/// With the first thing that fails: a table with a hole in it is not worth the wait.
+pub fn run(plan: &Plan) -> Result<Readings> {
+    let start = Instant::now();
+    let mut run = Run { plan, readings: Readings::default(), start };
+    if plan.experiments.iter().any(|name| name != "idle") {
+        run.tell("starting MariaDB, HAProxy, the relay and Weir");
+        let rig = Rig::full(&plan.weir)?;
+        for round in 1..=plan.rounds {
+            run.round(&rig, round)?;
+        }
+    }
+    if run.wants("idle") {
+        let clients = idle::clients_that_fit()?;
+        for round in 1..=plan.rounds {
+            run.idle(round, clients)?;
+        }
+    }
+    Ok(run.readings)
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    readings: Readings,
+    start: Instant,
+}
+
+impl Run<'_> {
+    fn wants(&self, experiment: &str) -> bool {
+        self.plan.experiments.iter().any(|name| name == experiment)
+    }
+
+    fn tell(&self, what: &str) {
+        eprintln!("{:>4} s  {what}", self.start.elapsed().as_secs());
+    }
+
+    fn round(&mut self, rig: &Rig, round: u32) -> Result<()> {
+        let endpoints = by_turns(rig.endpoints(), round);
+        for work in Work::ALL {
+            if self.wants(work.key()) {
+                for threads in self.threads(work) {
+                    self.sysbench(work, *threads, &endpoints, round)?;
+                }
+            }
+        }
+        if self.wants("connect") {
+            self.connect(&endpoints, round)?;
+        }
+        if self.wants("latency") {
+            self.latency(&endpoints, round)?;
+        }
+        if self.wants("stream") {
+            self.stream(&endpoints, round)?;
+        }
+        Ok(())
+    }
+
+    /// A quick run has the rows that a floor depends on, and one of each transaction.
+    fn threads(&self, work: Work) -> &'static [u32] {
+        match (self.plan.quick, work) {
+            (false, _) => &[1, 8, 64, 256],
+            (true, Work::PointSelectText | Work::PointSelectPrepared) => &[8, 64],
+            (true, Work::ReadOnly | Work::ReadWrite) => &[8],
+        }
+    }
+
+    fn sysbench(&mut self, work: Work, threads: u32, endpoints: &[&Endpoint], round: u32) -> Result<()> {
+        let row = work.row(threads);
+        self.tell(&format!("round {round}: {row}"));
+        let seconds = if self.plan.quick { 1 } else { 3 };
+        for endpoint in endpoints {
+            let outcome = sysbench::run(work, threads, seconds, endpoint, LOGIN)?;
+            self.readings.add(&row, endpoint.target, Metric::PerSecond, round, outcome.per_second);
+            self.readings.add(&row, endpoint.target, Metric::P95Ms, round, outcome.p95_ms);
+            if let Some(cpu) = outcome.cpu_us() {
+                self.readings.add(&row, endpoint.target, Metric::CpuUs, round, cpu);
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, endpoints: &[&Endpoint], round: u32) -> Result<()> {
+        self.tell(&format!("round {round}: {}", connect::ROW));
+        let time = Duration::from_secs(if self.plan.quick { 1 } else { 3 });
+        for endpoint in endpoints {
+            let outcome = connect::run(endpoint, LOGIN, time)?;
+            self.readings.add(connect::ROW, endpoint.target, Metric::PerSecond, round, outcome.per_second);
+            if let Some(cpu) = outcome.cpu_us {
+                self.readings.add(connect::ROW, endpoint.target, Metric::CpuUs, round, cpu);
+            }
+        }
+        Ok(())
+    }
+
+    fn latency(&mut self, endpoints: &[&Endpoint], round: u32) -> Result<()> {
+        self.tell(&format!("round {round}: {}", latency::ROW));
+        let medians = latency::run(endpoints, LOGIN, if self.plan.quick { 3_000 } else { 10_000 })?;
+        let direct = medians.iter().find(|(target, _)| *target == Target::Direct).map(|(_, median)| *median);
+        for (target, median) in &medians {
+            self.readings.add(latency::ROW, *target, Metric::P50Us, round, *median);
+            if let (Some(direct), true) = (direct, *target != Target::Direct) {
+                self.readings.add(latency::ROW, *target, Metric::AddedUs, round, median - direct);
+            }
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, endpoints: &[&Endpoint], round: u32) -> Result<()> {
+        self.tell(&format!("round {round}: {}", stream::ROW_FAST));
+        for endpoint in endpoints {
+            let rate = stream::fast(endpoint, LOGIN)?;
+            self.readings.add(stream::ROW_FAST, endpoint.target, Metric::MbPerSecond, round, rate);
+        }
+        self.tell(&format!("round {round}: {}", stream::ROW_SLOW));
+        for endpoint in endpoints.iter().filter(|endpoint| is_watched(self.plan, endpoint)) {
+            let growth = stream::slow(endpoint, LOGIN)?;
+            self.readings.add(stream::ROW_SLOW, endpoint.target, Metric::GrowthMb, round, growth);
+        }
+        Ok(())
+    }
+
+    /// Each round has a new Weir: memory that an allocator kept from the round before would hide what a client takes.
+    fn idle(&mut self, round: u32, clients: u64) -> Result<()> {
+        let row = idle::row(clients);
+        self.tell(&format!("round {round}: {row}"));
+        let rig = Rig::for_idle_clients(&self.plan.weir)?;
+        let kb = idle::run(rig.endpoint(Target::Weir)?, LOGIN, clients)?;
+        self.readings.add(&row, Target::Weir, Metric::KbPerClient, round, kb);
+        Ok(())
+    }
+}
+
+/// The endpoints with another one first in each round: who goes first may find a colder or a warmer machine.
+fn by_turns(endpoints: &[Endpoint], round: u32) -> Vec<&Endpoint> {
+    let mut turned: Vec<&Endpoint> = endpoints.iter().collect();
+    let first = (round as usize - 1) % turned.len();
+    turned.rotate_left(first);
+    turned
+}
+
+/// Whose memory is watched with a slow client: every proxy's, or in a quick run Weir's alone.
+fn is_watched(plan: &Plan, endpoint: &Endpoint) -> bool {
+    if plan.quick { endpoint.target == Target::Weir } else { endpoint.pid.is_some() }
+}

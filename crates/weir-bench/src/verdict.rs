@@ -1,0 +1,93 @@
+//! The floors and aims that Weir is held to, and whether a run met them.
+
+use serde::Serialize;
+
+use crate::summary::{Metric, Readings, Spread, Target};
+use crate::sysbench::Work;
+use crate::{connect, latency, stream};
+
+/// One line of the verdict.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// What was compared with what.
+    pub what: String,
+    /// What must be reached.
+    pub floor: f64,
+    /// What is wanted.
+    pub aim: f64,
+    /// Whether less is better.
+    pub less_is_better: bool,
+    /// What was measured.
+    pub measured: Spread,
+    /// How the median stands to the floor and the aim.
+    pub word: Word,
+}
+
+/// How a median stands to its floor and its aim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// Not even the floor.
+    Missed,
+    /// The floor, and not the aim.
+    Met,
+    /// The aim.
+    Aim,
+}
+
+impl Word {
+    /// As it stands in the report.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Missed => "MISSED",
+            Self::Met => "met",
+            Self::Aim => "met, aim too",
+        }
+    }
+}
+
+/// The verdict on every requirement that was measured.
+#[must_use]
+pub fn all(readings: &Readings) -> Vec<Verdict> {
+    let mut lines = Vec::new();
+    let mut add = |what: String, floor: f64, aim: f64, measured: Option<Spread>| {
+        let Some(measured) = measured else { return };
+        let less_is_better = aim < floor;
+        let word = judge(measured.median, floor, aim, less_is_better);
+        lines.push(Verdict { what, floor, aim, less_is_better, measured, word });
+    };
+    for work in [Work::PointSelectText, Work::PointSelectPrepared] {
+        for threads in [8, 64] {
+            let row = work.row(threads);
+            let ratio = readings.ratio(&row, Target::Weir, Target::Relay, Metric::CpuUs);
+            add(format!("{row}: CPU per query / relay's"), 1.25, 1.05, ratio);
+        }
+    }
+    let row = Work::PointSelectText.row(64);
+    let ratio = readings.ratio(&row, Target::Weir, Target::Haproxy, Metric::CpuUs);
+    add(format!("{row}: CPU per query / HAProxy's"), 0.90, 0.75, ratio);
+    let ratio = readings.ratio(latency::ROW, Target::Weir, Target::Haproxy, Metric::AddedUs);
+    add(format!("{}: added / HAProxy's", latency::ROW), 1.1, 0.9, ratio);
+    let ratio = readings.ratio(connect::ROW, Target::Weir, Target::Haproxy, Metric::PerSecond);
+    add(format!("{}: per second / HAProxy's", connect::ROW), 1.0, 1.2, ratio);
+    for row in readings.rows() {
+        let kb = readings.spread(row, Target::Weir, Metric::KbPerClient);
+        add(format!("{row}: kB each"), 16.0, 8.0, kb);
+    }
+    let growth = readings.spread(stream::ROW_SLOW, Target::Weir, Metric::GrowthMb);
+    add(format!("{}: growth in MB", stream::ROW_SLOW), 8.0, 1.0, growth);
+    lines
+}
+
+fn judge(median: f64, floor: f64, aim: f64, less_is_better: bool) -> Word {
+    let reaches = |goal: f64| if less_is_better { median <= goal } else { median >= goal };
+    match (reaches(aim), reaches(floor)) {
+        (true, _) => Word::Aim,
+        (false, true) => Word::Met,
+        (false, false) => Word::Missed,
+    }
+}
+
+#[cfg(test)]
+mod tests;
