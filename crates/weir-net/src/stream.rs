@@ -1,0 +1,227 @@
+//! One connection, whatever carries it: TCP, a unix socket, TLS over either, compression over any of them.
+//!
+//! Nothing above this file names a socket type. All methods are polls on `&mut self`: a connection has one task.
+
+use crate::compressed::Compressed;
+use rustls_pki_types::ServerName;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use weir_wire::compress::Algorithm;
+
+/// A connected socket without anything on top.
+#[derive(Debug)]
+pub enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub enum Stream {
+    Plain(Socket),
+    Tls(Box<TlsStream<Prefixed>>),
+    Compressed(Box<Compressed>),
+}
+
+impl Stream {
+    /// Reads at most `buf.len()` bytes; 0 is the end. A read that does not fill `buf` is not repeated before the
+    /// kernel reports new bytes (tokio clears readiness on a short read).
+    #[inline]
+    pub fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Stream::Plain(socket) => poll_read(socket, cx, buf),
+            Stream::Tls(tls) => match ready!(poll_read(tls.as_mut(), cx, buf)) {
+                // A peer that closes TCP without close_notify has closed; packets have lengths of their own.
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(0)),
+                other => Poll::Ready(other),
+            },
+            Stream::Compressed(compressed) => compressed.poll_read(cx, buf),
+        }
+    }
+
+    /// Writes some of `bytes`. What was taken may still need [`Self::poll_flush`].
+    #[inline]
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Stream::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_write(cx, bytes),
+            Stream::Compressed(compressed) => compressed.poll_write(cx, bytes),
+        }
+    }
+
+    /// Hands all bytes taken so far to the kernel.
+    #[inline]
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Stream::Plain(_) => Poll::Ready(Ok(())),
+            Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_flush(cx),
+            Stream::Compressed(compressed) => compressed.poll_flush(cx),
+        }
+    }
+
+    /// Ends the sending direction (close_notify first, on TLS).
+    pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Stream::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
+            Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_shutdown(cx),
+            Stream::Compressed(compressed) => {
+                ready!(compressed.poll_flush(cx))?;
+                compressed.inner_mut().poll_shutdown(cx)
+            }
+        }
+    }
+
+    /// Whether bytes that were taken may wait inside (never on a plain socket).
+    #[inline]
+    pub fn needs_flush(&self) -> bool {
+        !matches!(self, Stream::Plain(_))
+    }
+
+    /// Whether a password may travel here in clear: the link is encrypted, or does not leave the machine.
+    pub fn is_secure(&self) -> bool {
+        match self {
+            Stream::Plain(Socket::Tcp(_)) => false,
+            Stream::Plain(Socket::Unix(_)) | Stream::Tls(_) => true,
+            Stream::Compressed(compressed) => compressed.inner().is_secure(),
+        }
+    }
+
+    /// The TLS version and cipher in force, for logs; `None` without TLS.
+    pub fn tls_version(&self) -> Option<&'static str> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(tls) => match tls.get_ref().1.protocol_version() {
+                Some(rustls::ProtocolVersion::TLSv1_2) => Some("TLSv1.2"),
+                _ => Some("TLSv1.3"),
+            },
+            Stream::Compressed(compressed) => compressed.inner().tls_version(),
+        }
+    }
+
+    /// Begins a command on a compressed connection: its frames are numbered from 0 again.
+    #[inline]
+    pub fn restart_sequence(&mut self) {
+        if let Stream::Compressed(compressed) = self {
+            compressed.restart_sequence();
+        }
+    }
+
+    /// Takes the server's part of a TLS handshake; `early` are bytes that were already read from the socket.
+    pub async fn accept_tls(self, early: Vec<u8>, config: Arc<rustls::ServerConfig>) -> io::Result<Stream> {
+        let io = Prefixed { early, socket: self.into_socket()? };
+        let tls = TlsAcceptor::from(config).accept(io).await?;
+        Ok(Stream::Tls(Box::new(TlsStream::Server(tls))))
+    }
+
+    /// Takes the client's part of a TLS handshake.
+    pub async fn connect_tls(
+        self,
+        name: ServerName<'static>,
+        config: Arc<rustls::ClientConfig>,
+    ) -> io::Result<Stream> {
+        let io = Prefixed { early: Vec::new(), socket: self.into_socket()? };
+        let tls = TlsConnector::from(config).connect(name, io).await?;
+        Ok(Stream::Tls(Box::new(TlsStream::Client(tls))))
+    }
+
+    /// Puts compression on top; `early` are bytes that were already read.
+    pub fn compressed(self, algorithm: Algorithm, early: Vec<u8>) -> io::Result<Stream> {
+        Ok(Stream::Compressed(Box::new(Compressed::new(self, algorithm, early)?)))
+    }
+
+    fn into_socket(self) -> io::Result<Socket> {
+        match self {
+            Stream::Plain(socket) => Ok(socket),
+            _ => Err(io::Error::other("TLS can only begin on a plain connection")),
+        }
+    }
+}
+
+/// A socket in front of which bytes were read that belong to TLS: a client sends its hello right behind the
+/// SSLRequest packet. Whatever stands there is fed to TLS and to nothing else, so that bytes put in ahead of the
+/// handshake are never taken for a command (trap P12).
+#[derive(Debug)]
+pub struct Prefixed {
+    early: Vec<u8>,
+    socket: Socket,
+}
+
+impl AsyncRead for Prefixed {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.early.is_empty() {
+            return Pin::new(&mut self.socket).poll_read(cx, buf);
+        }
+        let n = self.early.len().min(buf.remaining());
+        buf.put_slice(&self.early[..n]);
+        self.early.drain(..n);
+        if self.early.is_empty() {
+            self.early = Vec::new();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Prefixed {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+impl AsyncRead for Socket {
+    #[inline]
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            Socket::Unix(unix) => Pin::new(unix).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    #[inline]
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Socket::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Socket::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Socket::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
+        }
+    }
+}
+
+#[inline]
+fn poll_read<S: AsyncRead + Unpin>(
+    source: &mut S,
+    cx: &mut Context<'_>,
+    buf: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    let mut buf = ReadBuf::new(buf);
+    ready!(Pin::new(source).poll_read(cx, &mut buf))?;
+    Poll::Ready(Ok(buf.filled().len()))
+}
