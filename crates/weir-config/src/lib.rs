@@ -6,14 +6,29 @@
 //! is, and no secret of it shows in `Debug`, in a [`Report`] or in [`Changes`].
 
 mod address;
+mod build;
+mod checks;
+mod diff;
+mod hints;
+mod keys;
+mod loader;
+mod mask;
 mod network;
+mod parse;
 mod report;
+mod schema;
 mod secret;
 mod types;
+mod units;
+mod walk;
 
 pub use address::{Address, AddressError};
+pub use diff::{Changes, diff};
+pub use loader::load;
 pub use network::IpNet;
+pub use parse::{from_backend, parse};
 pub use report::{Place, Problem, Report};
+pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
     Auth, ClientTls, Compression, Config, Listen, Log, LogFormat, LogLevel, Server, ServerTls, TlsMode, User,

@@ -44,6 +44,11 @@ impl Report {
         Self { source: source.into(), problems }
     }
 
+    /// A report of one problem that concerns the whole file.
+    pub(crate) fn about(source: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(source, vec![Problem::about(message, hint)])
+    }
+
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -86,6 +91,12 @@ impl Report {
         let shown = place.excerpt.get(..place.highlight.start).map_or(0, |before| before.chars().count()) + 1;
         let place_of = |column: usize| format!("{}:{}:{column}", self.source, place.line);
         rendered.replacen(&place_of(shown), &place_of(place.column), 1)
+    }
+}
+
+impl Problem {
+    pub(crate) fn about(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: Some(hint.into()), place: None }
     }
 }
 

@@ -1,0 +1,153 @@
+//! From checked values to the types that the rest of Weir uses. Nothing is checked here any more: this runs only
+//! when nothing was wrong, so an absent value is one whose absence has a meaning.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_model::Limits;
+
+use crate::types::{Auth, ClientTls, Config, Listen, Log, Server, ServerTls, User};
+use crate::types::{Compression, LogFormat, LogLevel, TlsMode};
+use crate::walk::{Found, Value};
+use crate::{Address, SecretString};
+
+/// `None` when a required value is absent, which the walk has reported.
+pub(crate) fn config(root: &Found) -> Option<Config> {
+    let runtime = root.table("runtime")?;
+    Some(Config {
+        listen: listen(root.table("listen")?),
+        tls: client_tls(root.table("tls")?),
+        servers: root.tables("server").iter().map(server).collect::<Option<_>>()?,
+        users: root.tables("user").iter().map(user).collect::<Option<_>>()?,
+        auth: auth(root.table("auth")?),
+        limits: limits(root.table("limits")?),
+        log: log(root.table("log")?)?,
+        workers: size(runtime, "workers"),
+        watch: flag(runtime, "watch"),
+    })
+}
+
+fn listen(found: &Found) -> Listen {
+    let value = |name| found.entry(name).map(|entry| &entry.value);
+    Listen {
+        mysql: match value("mysql") {
+            Some(Value::Addresses(addresses)) => {
+                addresses.iter().map(|(address, _)| address.clone()).collect()
+            }
+            _ => Vec::new(),
+        },
+        admin: address(found, "admin"),
+        proxy_protocol: match value("proxy_protocol") {
+            Some(Value::Networks(networks)) => networks.clone(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn client_tls(found: &Found) -> ClientTls {
+    ClientTls {
+        cert: path(found, "cert"),
+        key: path(found, "key"),
+        client_ca: path(found, "client_ca"),
+        require: flag(found, "require"),
+    }
+}
+
+fn server(found: &Found) -> Option<Server> {
+    let tls = found.table("tls")?;
+    Some(Server {
+        name: found.text("name")?.0.to_owned(),
+        address: address(found, "address")?,
+        max_connections: number(found, "max_connections"),
+        tls: ServerTls {
+            mode: TlsMode::from_word(tls.text("mode")?.0)?,
+            ca: path(tls, "ca"),
+            cert: path(tls, "cert"),
+            key: path(tls, "key"),
+        },
+        compression: Compression::from_word(found.text("compression")?.0)?,
+    })
+}
+
+fn user(found: &Found) -> Option<User> {
+    Some(User {
+        name: found.text("name")?.0.to_owned(),
+        password: secret(found, "password")?,
+        previous: secret(found, "previous"),
+        replication: flag(found, "replication"),
+    })
+}
+
+fn auth(found: &Found) -> Auth {
+    Auth {
+        passthrough: flag(found, "passthrough"),
+        revalidate: duration(found, "revalidate"),
+        replication_users: found.texts("replication_users").iter().map(|(name, _)| name.clone()).collect(),
+    }
+}
+
+fn limits(found: &Found) -> Limits {
+    Limits {
+        max_clients: number(found, "max_clients"),
+        max_pending_logins: number(found, "max_pending_logins"),
+        login_timeout: duration(found, "login_timeout"),
+        login_bytes: size(found, "login_bytes"),
+        auth_failure_delay: duration(found, "auth_failure_delay"),
+        server_connect_timeout: duration(found, "server_connect_timeout"),
+        client_idle_timeout: duration(found, "client_idle_timeout"),
+        client_write_timeout: duration(found, "client_write_timeout"),
+        server_read_timeout: duration(found, "server_read_timeout"),
+        drain_timeout: duration(found, "drain_timeout"),
+        statement_bytes: size(found, "statement_bytes"),
+        tcp_keepalive: duration(found, "tcp_keepalive"),
+        max_kills: number(found, "max_kills"),
+        max_statements: number(found, "max_statements"),
+    }
+}
+
+fn log(found: &Found) -> Option<Log> {
+    Some(Log {
+        format: LogFormat::from_word(found.text("format")?.0)?,
+        level: LogLevel::from_word(found.text("level")?.0)?,
+    })
+}
+
+fn flag(found: &Found, name: &str) -> bool {
+    matches!(found.entry(name).map(|entry| &entry.value), Some(Value::Flag(true)))
+}
+
+fn number(found: &Found, name: &str) -> u32 {
+    u32::try_from(size(found, name)).unwrap_or(u32::MAX)
+}
+
+fn size(found: &Found, name: &str) -> usize {
+    match found.entry(name).map(|entry| &entry.value) {
+        Some(Value::Number(number)) => usize::try_from(*number).unwrap_or(usize::MAX),
+        _ => 0,
+    }
+}
+
+fn duration(found: &Found, name: &str) -> Duration {
+    found.duration(name).map_or(Duration::ZERO, |(duration, _)| duration)
+}
+
+fn path(found: &Found, name: &str) -> Option<PathBuf> {
+    match found.entry(name).map(|entry| &entry.value) {
+        Some(Value::Path(path)) => Some(path.clone()),
+        _ => None,
+    }
+}
+
+fn address(found: &Found, name: &str) -> Option<Address> {
+    match found.entry(name).map(|entry| &entry.value) {
+        Some(Value::Address(address)) => Some(address.clone()),
+        _ => None,
+    }
+}
+
+fn secret(found: &Found, name: &str) -> Option<SecretString> {
+    match found.entry(name).map(|entry| &entry.value) {
+        Some(Value::Secret(secret)) => Some(secret.clone()),
+        _ => None,
+    }
+}
