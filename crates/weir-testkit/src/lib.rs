@@ -5,9 +5,13 @@
 //! each can find the other's mistakes.
 
 pub mod certs;
+pub mod client;
 pub mod process;
+pub mod relay;
 pub mod servers;
 pub mod weir;
 
+pub use client::{Client, ConnectOptions, Response};
+pub use relay::{Direction, Faults, Relay};
 pub use servers::{Flavor, Server, ServerBuilder};
 pub use weir::{Weir, WeirBuilder};

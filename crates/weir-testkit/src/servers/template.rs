@@ -86,7 +86,7 @@ fn make(flavor: Flavor, home: &Path) -> Result<()> {
     let mut program = Program::start(command)?;
     program.wait_for_line("ready for connections", PATIENCE)?;
     program.terminate(PATIENCE)?;
-    if let Some(line) = program.log().lines().find(|line| line.contains("[ERROR]")) {
+    if let Some(line) = program.log().lines().find(|line| line.contains("ERROR")) {
         bail!("the server complains: {line}");
     }
     fs::remove_file(init)?;
@@ -118,7 +118,7 @@ fn user_name() -> Result<String> {
 
 /// One statement on each line, as `--init-file` wants it.
 fn accounts(flavor: Flavor) -> String {
-    let mut sql = String::from("CREATE USER root@'127.0.0.1';\nCREATE USER root@'%';\n");
+    let mut sql = String::from("CREATE USER IF NOT EXISTS root@'127.0.0.1', root@'%';\n");
     for host in ["127.0.0.1", "%"] {
         sql += &format!("GRANT ALL PRIVILEGES ON *.* TO root@'{host}' WITH GRANT OPTION;\n");
     }
