@@ -1,27 +1,19 @@
 //! A relay that copies bytes both ways and knows no protocol: the least that a proxy on this runtime can cost.
 //!
 //! It is laid out like Weir's data plane: one thread per core with a single-threaded runtime of its own, a connection
-//! goes to the worker that has the fewest, and each worker reads into one scratch buffer that all its connections share.
+//! goes to the worker that has the fewest, and each worker reads into one scratch
+//! buffer that all its connections share. Its sockets are weir-net's.
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-
-/// As large as Weir's: a larger one would make the relay faster than it and the comparison unfair.
-const SCRATCH: usize = 64 * 1024;
-
-thread_local! {
-    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
-}
+use weir_net::{Socket, Stream, with_scratch};
 
 /// Accepts at `listen` and relays each connection to `backend`; returns only with an error.
 ///
@@ -64,42 +56,53 @@ fn worker(backend: SocketAddr) -> io::Result<Worker> {
 }
 
 async fn relay(client: std::net::TcpStream, backend: SocketAddr) -> io::Result<()> {
-    let mut client = TcpStream::from_std(client)?;
-    let mut server = TcpStream::connect(backend).await?;
+    let client = TcpStream::from_std(client)?;
+    let server = TcpStream::connect(backend).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let (mut from_client, mut to_client) = client.split();
-    let (mut from_server, mut to_server) = server.split();
-    tokio::try_join!(copy(&mut from_client, &mut to_server), copy(&mut from_server, &mut to_client))?;
-    Ok(())
-}
-
-async fn copy(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-    while let Some(rest) = poll_fn(|cx| step(cx, &mut *from, &mut *to)).await? {
-        if !rest.is_empty() {
-            to.write_all(&rest).await?;
-        }
-    }
-    to.shutdown().await
-}
-
-/// One read and one write; gives back what the write did not take, or nothing at the end of the stream.
-fn step(
-    cx: &mut std::task::Context<'_>,
-    from: &mut (impl AsyncRead + Unpin),
-    to: &mut (impl AsyncWrite + Unpin),
-) -> Poll<io::Result<Option<Vec<u8>>>> {
-    BUFFER.with_borrow_mut(|scratch| {
-        let mut buffer = ReadBuf::new(scratch);
-        ready!(Pin::new(from).poll_read(cx, &mut buffer))?;
-        let bytes = buffer.filled();
-        if bytes.is_empty() {
-            return Poll::Ready(Ok(None));
-        }
-        let taken = match Pin::new(to).poll_write(cx, bytes) {
-            Poll::Ready(taken) => taken?,
-            Poll::Pending => 0,
-        };
-        Poll::Ready(Ok(Some(bytes.get(taken..).unwrap_or_default().to_vec())))
+    let (mut client, mut server) = (Stream::Plain(Socket::Tcp(client)), Stream::Plain(Socket::Tcp(server)));
+    let (mut up, mut down) = (Way::default(), Way::default());
+    poll_fn(|cx| {
+        let up = up.poll(cx, &mut client, &mut server)?;
+        let down = down.poll(cx, &mut server, &mut client)?;
+        if up.is_ready() && down.is_ready() { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
+    .await
+}
+
+/// One direction of a connection.
+#[derive(Default)]
+struct Way {
+    /// What was read and not yet taken by the other side.
+    rest: Vec<u8>,
+    ended: bool,
+}
+
+impl Way {
+    /// Copies what there is; ready once the side that is read from has ended and the other has been told.
+    fn poll(&mut self, cx: &mut Context<'_>, from: &mut Stream, to: &mut Stream) -> Poll<io::Result<()>> {
+        while !self.ended {
+            while !self.rest.is_empty() {
+                let taken = ready!(to.poll_write(cx, &self.rest))?;
+                self.rest.drain(..taken);
+            }
+            self.ended = ready!(with_scratch(|buffer| {
+                let got = ready!(from.poll_read(cx, buffer))?;
+                let bytes = buffer.get(..got).unwrap_or_default();
+                let taken = match bytes {
+                    [] => 0,
+                    _ => match to.poll_write(cx, bytes)? {
+                        Poll::Ready(taken) => taken,
+                        Poll::Pending => 0,
+                    },
+                };
+                self.rest = bytes.get(taken..).unwrap_or_default().to_vec();
+                Poll::Ready(Ok::<_, io::Error>(got == 0))
+            }))?;
+            if self.ended {
+                return to.poll_shutdown(cx);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
 }

@@ -1,0 +1,21 @@
+# Each target is a script of its own; this file only names them.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench deps
+
+help: ## List what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Weir in front of a throwaway server, measured with sysbench (KEEP=1 leaves it running)
+	@scripts/demo.sh
+
+test: ## All tests, against real MariaDB and MySQL servers
+	@scripts/test.sh
+
+lint: ## Format, warnings, licences, floors and sizes
+	@scripts/lint.sh
+
+bench: ## Weir against a direct connection, HAProxy and a bare relay (ARGS=--quick: 2 minutes instead of 12)
+	@scripts/bench.sh $(ARGS)
+
+deps: ## Install the Debian packages that the others need
+	@scripts/deps.sh

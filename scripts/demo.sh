@@ -1,0 +1,236 @@
+#!/usr/bin/env bash
+# Shows Weir at work: starts a throwaway MariaDB server and Weir in front of it, drives sysbench at the server directly
+# and through Weir, and prints one table. Nothing outside this folder is touched, except that missing Debian packages
+# are installed (scripts/deps.sh).
+#
+# Usage: scripts/demo.sh        run, then clean up (KEEP=1 leaves the server and Weir running)
+#        scripts/demo.sh stop   end what KEEP=1 left running
+# WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the eight measurements takes; DEMO_PORT=6033 is where Weir listens.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PATH=$PATH:/usr/sbin:/sbin
+
+home=$PWD/.cache/demo
+weir=${WEIR_BIN:-target/release/weir}
+seconds=${DEMO_SECONDS:-5}
+user=demo password=demo schema=demo
+server_pid='' weir_pid='' server_port='' weir_port=''
+
+main() {
+  mkdir -p "$home"
+  if [ "${1-}" = stop ]; then
+    [ -f "$home/running" ] || echo "demo: nothing is running"
+    stop_earlier
+    exit
+  fi
+  trap finish EXIT
+  trap 'exit 130' INT TERM
+  stop_earlier
+  step 1 "Packages"
+  scripts/deps.sh
+  step 2 "Building Weir (a few minutes the first time, then seconds)"
+  [ -n "${WEIR_BIN-}" ] || cargo build --release -p weir
+  step 3 "A throwaway MariaDB server"
+  start_server
+  step 4 "Weir in front of it"
+  start_weir
+  step 5 "Eight measurements of $seconds s each"
+  measure
+  print_table
+  print_how_to
+}
+
+step() { printf '\n[%d/5] %s\n' "$1" "$2"; }
+say() { printf '      %s\n' "$*"; }
+
+# Says what went wrong ($1), shows the end of the log that tells why ($2), and ends the demo.
+die() {
+  printf '\ndemo: %s; the end of %s:\n' "$1" "${2#"$PWD"/}" >&2
+  tail -n 20 "$2" >&2
+  exit 1
+}
+
+# ---- the server -----------------------------------------------------------------------------------------------------
+
+start_server() {
+  server_port=$(free_port 23306)
+  [ -f "$home/ready" ] && [ "$(cat "$home/ready")" = "$(mariadbd --version)" ] || make_data
+  launch_server
+  say "$(mariadbd --version | grep -o '[0-9.]*-MariaDB' | head -1) at 127.0.0.1:$server_port, data in ${home#"$PWD"/}"
+  if [ ! -f "$home/loaded" ]; then
+    say "filling 4 tables with 25,000 rows each"
+    sysbench_at "$server_port" oltp_read_write 4 prepare >"$home/prepare.log" 2>&1 ||
+      die "sysbench cannot fill the tables" "$home/prepare.log"
+    touch "$home/loaded"
+  fi
+}
+
+make_data() {
+  say "making a data directory"
+  rm -rf "$home/data" "$home/ready" "$home/loaded"
+  mariadb-install-db --no-defaults "--user=$(id -un)" --auth-root-authentication-method=normal --skip-test-db \
+    "--datadir=$home/data" >"$home/install.log" 2>&1 || die "mariadb-install-db failed" "$home/install.log"
+  mariadbd --version >"$home/ready"
+}
+
+launch_server() {
+  cat >"$home/accounts.sql" <<SQL
+CREATE DATABASE IF NOT EXISTS $schema;
+CREATE OR REPLACE USER $user@'%' IDENTIFIED BY '$password';
+GRANT ALL PRIVILEGES ON $schema.* TO $user@'%';
+SQL
+  # In a session of its own, so that Ctrl-C here does not end it before this script has spoken.
+  setsid mariadbd --no-defaults "--user=$(id -un)" "--datadir=$home/data" "--socket=$home/server.sock" \
+    "--pid-file=$home/mariadbd.pid" --bind-address=127.0.0.1 "--port=$server_port" --skip-name-resolve \
+    --max-connections=500 --innodb-buffer-pool-size=256M --innodb-flush-log-at-trx-commit=0 --skip-log-bin \
+    "--init-file=$home/accounts.sql" </dev/null >"$home/server.log" 2>&1 &
+  server_pid=$!
+  await_port "$server_port" "$server_pid" || die "the MariaDB server did not start" "$home/server.log"
+}
+
+# ---- Weir -----------------------------------------------------------------------------------------------------------
+
+start_weir() {
+  weir_port=$(free_port "${DEMO_PORT:-6033}")
+  setsid "$weir" run --backend "127.0.0.1:$server_port" --listen "127.0.0.1:$weir_port" \
+    </dev/null >"$home/weir.log" 2>&1 &
+  weir_pid=$!
+  await_port "$weir_port" "$weir_pid" || die "Weir did not start" "$home/weir.log"
+  say "weir run --backend 127.0.0.1:$server_port --listen 127.0.0.1:$weir_port"
+}
+
+# ---- measuring ------------------------------------------------------------------------------------------------------
+
+rows=()
+measure() {
+  local work clients direct through
+  for work in oltp_point_select oltp_read_write; do
+    for clients in 8 64; do
+      printf '      %-18s %2d clients   direct ' "$work" "$clients"
+      direct=$(sysbench_run "$server_port" "$server_pid" "$work" "$clients")
+      printf '%8s/s   through Weir ' "$(digits "${direct%% *}")"
+      through=$(sysbench_run "$weir_port" "$weir_pid" "$work" "$clients")
+      printf '%8s/s\n' "$(digits "${through%% *}")"
+      rows+=("$work $clients $direct $through")
+    done
+  done
+}
+
+# Prints "queries-per-second p95-in-ms microseconds-of-CPU-per-query" of the process that was driven.
+sysbench_run() {
+  local port=$1 pid=$2 work=$3 clients=$4 log=$home/sysbench.log before=0 after line
+  : >"$log"
+  while IFS= read -r line; do
+    # From here on every client is connected: logins are not counted as queries.
+    [ "$line" != "Threads started!" ] || before=$(cpu_ns "$pid")
+    printf '%s\n' "$line" >>"$log"
+  done < <(sysbench_at "$port" "$work" "$clients" run 2>&1)
+  after=$(cpu_ns "$pid") || die "process $pid has ended" "$home/weir.log"
+  awk -v ns=$((after - before)) '
+    $1 == "queries:" { queries = $2; sub(/\(/, "", $3); rate = $3 }
+    $1 == "95th" { p95 = $3 }
+    END { if (queries + 0 == 0) exit 1; printf "%.0f %.2f %.1f\n", rate, p95, ns / 1000 / queries }
+  ' "$log" || die "sysbench $work failed" "$log"
+}
+
+sysbench_at() {
+  local port=$1 work=$2 clients=$3 verb=$4
+  sysbench "$work" --db-driver=mysql --mysql-host=127.0.0.1 "--mysql-port=$port" "--mysql-user=$user" \
+    "--mysql-password=$password" "--mysql-db=$schema" --tables=4 --table-size=25000 "--threads=$clients" \
+    "--time=$seconds" "$verb"
+}
+
+# CPU time of all threads of a process in nanoseconds.
+cpu_ns() { cat "/proc/$1"/task/*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns }'; }
+
+print_table() {
+  local row work clients rate p95 cpu weir_rate weir_p95 line
+  line=$(printf '%.0s-' {1..98})
+  printf '\n%s\n' "$line"
+  printf '%-17s %7s | %11s %8s | %11s %8s %9s %16s\n' '' '' 'direct' '' 'via Weir' '' '' 'CPU of Weir'
+  printf '%-17s %7s | %11s %8s | %11s %8s %9s %16s\n' 'work' 'clients' \
+    'queries/s' 'p95 ms' 'queries/s' 'p95 ms' 'of direct' 'us per query'
+  printf '%s\n' "$line"
+  for row in "${rows[@]}"; do
+    read -r work clients rate p95 _ weir_rate weir_p95 cpu <<<"$row"
+    printf '%-17s %7d | %11s %8s | %11s %8s %8d%% %16s\n' "$work" "$clients" "$(digits "$rate")" "$p95" \
+      "$(digits "$weir_rate")" "$weir_p95" $((100 * weir_rate / rate)) "$cpu"
+  done
+  printf '%s\n' "$line"
+  echo "sysbench, the server and Weir share the $(nproc) cores of this machine: what Weir uses, the others lack."
+  echo "On machines of their own the throughput differs less. make bench compares with other proxies."
+}
+
+print_how_to() {
+  echo
+  if [ -n "${KEEP-}" ]; then
+    echo "Weir and the server keep running. Your own client:"
+    echo "  mariadb -h 127.0.0.1 -P $weir_port -u $user -p$password $schema        (mysql: the same)"
+    echo "  Weir's log: ${home#"$PWD"/}/weir.log"
+    echo "Stop both:"
+    echo "  scripts/demo.sh stop"
+  else
+    echo "Try it with your own client: KEEP=1 make demo leaves Weir and the server running and tells you how."
+  fi
+  echo "In front of your own server, with your own accounts and no configuration file:"
+  echo "  target/release/weir run --backend HOST:3306 --listen 127.0.0.1:6033"
+}
+
+# ---- starting and ending processes ----------------------------------------------------------------------------------
+
+finish() {
+  local status=$?
+  if [ "$status" -eq 0 ] && [ -n "${KEEP-}" ] && [ -n "$weir_pid" ]; then
+    printf '%s %s\n%s %s\n' "$weir_pid" weir "$server_pid" mariadbd >"$home/running"
+    disown -a
+    return
+  fi
+  end_process "$weir_pid" weir || true
+  end_process "$server_pid" mariadbd || true
+}
+
+stop_earlier() {
+  [ -f "$home/running" ] || return 0
+  local pid name
+  while read -r pid name; do
+    ! end_process "$pid" "$name" || echo "demo: ended the $name of an earlier run"
+  done <"$home/running"
+  rm -f "$home/running"
+}
+
+# Ends process $1 if it still is the program $2, and waits until it is gone.
+end_process() {
+  [ -n "$1" ] && [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] || return 1
+  kill "$1" 2>/dev/null || return 1
+  local i
+  for ((i = 0; i < 300; i++)); do
+    [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] || return 0
+    grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null && return 0
+    sleep 0.1
+  done
+  kill -9 "$1" 2>/dev/null || true
+}
+
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+free_port() {
+  local port=$1
+  while listens "$port"; do port=$((port + 1)); done
+  echo "$port"
+}
+
+# Waits up to 30 s until port $1 is served; fails at once when process $2 has ended.
+await_port() {
+  local i
+  for ((i = 0; i < 300; i++)); do
+    ! listens "$1" || return 0
+    kill -0 "$2" 2>/dev/null || return 1
+    sleep 0.1
+  done
+  return 1
+}
+
+# 12345 -> 12,345
+digits() { printf '%s' "$1" | sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta'; }
+
+main "$@"

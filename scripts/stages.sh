@@ -1,0 +1,42 @@
+# Named stages with their times, for scripts that check Weir. Sourced, not run.
+#
+#   stage NAME COMMAND...   runs the command, notes how it ended, and goes on either way
+#   needed NAME COMMAND...  the same, but ends the script with the summary when the command fails
+#   summary                 prints all stages with "N passed, M failed"; its status is 1 when one failed
+#
+# When WEIR_STAGES names a file, stages of several scripts gather there and only the first script prints the summary.
+
+if [ -n "${WEIR_STAGES-}" ]; then
+  stages_nested=yes
+else
+  stages_nested=
+  WEIR_STAGES=$(mktemp)
+  export WEIR_STAGES
+  trap 'rm -f "$WEIR_STAGES"' EXIT
+fi
+
+stage() {
+  local name=$1 start=$SECONDS word=passed
+  shift
+  printf '\n==> %s: %s\n' "$name" "$*"
+  "$@" || word=FAILED
+  printf '%s\t%s\t%d\n' "$word" "$name" $((SECONDS - start)) >>"$WEIR_STAGES"
+  printf '==> %s: %s after %d s\n' "$name" "$word" $((SECONDS - start))
+  [ "$word" = passed ]
+}
+
+needed() {
+  stage "$@" || { summary; exit 1; }
+}
+
+summary() {
+  if [ -n "$stages_nested" ]; then
+    ! grep -q '^FAILED' "$WEIR_STAGES"
+    return
+  fi
+  awk -F '\t' '
+    BEGIN { print "" }
+    { printf "%-7s %5d s  %s\n", $1, $3, $2; seconds += $3; if ($1 == "passed") passed++; else failed++ }
+    END { printf "%d passed, %d failed in %d min %02d s\n", passed, failed, seconds / 60, seconds % 60; exit failed > 0 }
+  ' "$WEIR_STAGES"
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Everything that `make test` runs, in stages with their times. A stage whose program is missing fails.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+. scripts/stages.sh
+
+needed "packages" scripts/deps.sh
+needed "MySQL" scripts/get-mysql.sh
+# Not the release build: the tests ask for correctness, and it costs minutes on a cold machine.
+needed "build" cargo build --quiet -p weir
+stage "unit and integration tests" cargo test --quiet --workspace
+stage "tidy" cargo xtask tidy
+summary
