@@ -1,1 +1,35 @@
-//! Lexer and facts about statements; never fails, linear time
+//! The lexer of Weir and the facts that the proxy takes from a statement's text.
+//!
+//! A statement is bytes of a client, so nothing here fails, panics or allocates, and the time is linear in the
+//! length of the text. What cannot be told gets the most careful answer ([`StatementKind::Other`]). The lexer
+//! splits text exactly as the server behind would: how it splits depends on `sql_mode`, on the client's
+//! character set and on the server's family and version, which arrive together as a [`LexMode`].
+//!
+//! This crate must not do I/O, keep state between statements, or decide anything: routing, caching and killing
+//! are decided by those who call it. It does not parse SQL: it never claims that a statement is valid.
+
+mod charset;
+mod classify;
+mod functions;
+mod hint;
+mod keyword;
+mod kill;
+mod kind;
+mod lexer;
+mod mode;
+mod quick;
+mod token;
+
+#[cfg(test)]
+mod testing;
+
+pub use charset::CharsetClass;
+pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
+pub use hint::{Hint, Hints, hints};
+pub use keyword::Keyword;
+pub use kill::{Kill, KillStrength, KillTarget, parse_kill};
+pub use kind::{KindSet, StatementKind};
+pub use lexer::Lexer;
+pub use mode::LexMode;
+pub use quick::{Quick, quick};
+pub use token::{Token, TokenKind};

@@ -1,0 +1,154 @@
+//! Whether a query only reads.
+
+use super::{Cursor, statement::is_op};
+use crate::{Keyword, StatementKind, Token, TokenKind, functions};
+
+/// The rest of a SELECT, WITH, TABLE, VALUES or DO.
+pub(super) fn query(cursor: &mut Cursor<'_>) -> StatementKind {
+    let found = Findings::of(cursor);
+    if found.unknown {
+        StatementKind::Other
+    } else if found.effect || found.modifies {
+        StatementKind::Write
+    } else {
+        StatementKind::Read
+    }
+}
+
+/// The rest of a SHOW or HELP: names of things are words here, only calls and assignments count.
+pub(super) fn show(cursor: &mut Cursor<'_>) -> StatementKind {
+    if calls_unknown(cursor) { StatementKind::Other } else { StatementKind::Read }
+}
+
+/// The rest of an EXPLAIN or DESCRIBE. Without ANALYZE nothing runs, but the optimizer may evaluate functions.
+pub(super) fn explain(cursor: &mut Cursor<'_>) -> StatementKind {
+    if cursor.take(Keyword::Analyze) {
+        return analyzed(cursor);
+    }
+    // MySQL's EXPLAIN FORMAT=JSON INTO @v <statement> sets a variable.
+    let mut stored = false;
+    while let Some(token) = cursor.peek() {
+        if token.kind == TokenKind::Semicolon || is_lead(cursor.keyword(token)) {
+            break;
+        }
+        stored |= cursor.keyword(token) == Some(Keyword::Into);
+        cursor.next();
+    }
+    match calls_unknown(cursor) {
+        true => StatementKind::Other,
+        false if stored => StatementKind::Write,
+        false => StatementKind::Read,
+    }
+}
+
+/// Whether the rest of a statement calls a function that is not known to change nothing.
+pub(super) fn calls_unknown(cursor: &mut Cursor<'_>) -> bool {
+    Findings::of(cursor).calls_unknown
+}
+
+/// A statement that EXPLAIN ANALYZE or ANALYZE runs, options before it included.
+pub(super) fn analyzed(cursor: &mut Cursor<'_>) -> StatementKind {
+    query(cursor)
+}
+
+fn is_lead(keyword: Option<Keyword>) -> bool {
+    use Keyword as K;
+    matches!(
+        keyword,
+        Some(K::Select | K::With | K::Table | K::Values | K::Insert | K::Update | K::Delete | K::Replace)
+    )
+}
+
+/// What stands in a query that a mere read has not.
+#[derive(Default)]
+struct Findings {
+    /// INTO, `:=`, FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
+    effect: bool,
+    /// INSERT, UPDATE, DELETE, REPLACE as statements.
+    modifies: bool,
+    /// A call of a function that is not known to be harmless.
+    calls_unknown: bool,
+    /// That, or something else whose effect is not known.
+    unknown: bool,
+}
+
+impl Findings {
+    /// Takes everything up to the `;`.
+    fn of(cursor: &mut Cursor<'_>) -> Self {
+        let mut found = Self::default();
+        let mut before: Option<Token> = None;
+        let mut after_paren = false;
+        while let Some(token) = cursor.peek() {
+            if token.kind == TokenKind::Semicolon {
+                break;
+            }
+            cursor.next();
+            // `MATCH (a) AGAINST (b)` is no call, though AGAINST is a name elsewhere.
+            let is_match = after_paren && before.is_some_and(|b| is_against(cursor, b));
+            if !(is_match && is_op(cursor, token, b"(")) {
+                found.look(cursor, before, token);
+            }
+            after_paren = before.is_some_and(|b| is_op(cursor, b, b")"));
+            before = Some(token);
+        }
+        found
+    }
+
+    fn look(&mut self, cursor: &mut Cursor<'_>, before: Option<Token>, token: Token) {
+        if is_op(cursor, token, b"(") {
+            if before.is_some_and(|b| !is_harmless_call(cursor, b, token)) {
+                self.calls_unknown = true;
+                self.unknown = true;
+            }
+            return;
+        }
+        if is_op(cursor, token, b":=") {
+            self.effect = true;
+            return;
+        }
+        // `sequence.NEXTVAL` under sql_mode=ORACLE.
+        if token.kind == TokenKind::Name && cursor.text(token).eq_ignore_ascii_case(b"nextval") {
+            self.unknown = true;
+        }
+        match cursor.keyword(token) {
+            Some(Keyword::Into | Keyword::Lock) => self.effect = true,
+            Some(Keyword::For) if matches!(cursor.peek_keyword(), Some(Keyword::Update | Keyword::Share)) => {
+                self.effect = true;
+            }
+            Some(Keyword::Update | Keyword::Delete) => self.modifies = true,
+            Some(Keyword::Insert | Keyword::Replace) => {
+                self.modifies |= !cursor.peek().is_some_and(|next| is_op(cursor, next, b"("));
+            }
+            Some(Keyword::Next | Keyword::Previous) if cursor.peek_keyword() == Some(Keyword::Value) => {
+                self.unknown = true;
+            }
+            Some(Keyword::Procedure) => self.unknown = true,
+            _ => {}
+        }
+    }
+}
+
+fn is_against(cursor: &Cursor<'_>, token: Token) -> bool {
+    token.kind == TokenKind::Word && cursor.text(token).eq_ignore_ascii_case(b"against")
+}
+
+/// Whether the `(` behind `name` is no call, or one of a function that changes nothing.
+fn is_harmless_call(cursor: &mut Cursor<'_>, name: Token, open: Token) -> bool {
+    match name.kind {
+        TokenKind::Word => {}
+        // `schema.f(...)` and `` `f`(...) `` are stored or loadable functions.
+        TokenKind::Name | TokenKind::QuotedIdent => return false,
+        _ => return true,
+    }
+    let word = cursor.text(name);
+    if functions::stands_before_paren(word) {
+        return true;
+    }
+    // With a blank between, a name may be a stored function's even if a built-in one has it too.
+    let adjacent = name.end == open.start;
+    if adjacent && word.eq_ignore_ascii_case(b"last_insert_id") {
+        // With an argument it sets what the next call returns.
+        return cursor.peek().is_some_and(|next| is_op(cursor, next, b")"));
+    }
+    adjacent && functions::is_harmless(word)
+}

@@ -1,0 +1,106 @@
+/// Declares the enum, its spellings, and a table sorted at compile time.
+macro_rules! keywords {
+    ($($variant:ident $text:literal)*) => {
+        /// Keywords that say what a statement is. Not all keywords of SQL.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Keyword {
+            $($variant,)*
+        }
+
+        impl Keyword {
+            /// Every keyword.
+            pub const ALL: &'static [Keyword] = &[$(Keyword::$variant,)*];
+
+            /// The spelling in small letters.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Keyword::$variant => $text,)*
+                }
+            }
+        }
+
+        const TABLE: [(u128, Keyword); Keyword::ALL.len()] = sorted([$((packed($text.as_bytes()), Keyword::$variant),)*]);
+    };
+}
+
+keywords! {
+    All "all" Alter "alter" Analyze "analyze" As "as" Backup "backup" Begin "begin" Binlog "binlog" By "by"
+    Cache "cache" Call "call" Change "change" Check "check" Checksum "checksum" Clone "clone" Commit "commit"
+    Concurrent "concurrent" Connection "connection" Create "create" Data "data" Deallocate "deallocate"
+    Default "default" Delete "delete" Desc "desc" Describe "describe" Do "do" Drop "drop" Execute "execute"
+    Explain "explain" Flush "flush" For "for" From "from" Grant "grant" Hard "hard" Help "help"
+    Immediate "immediate" Import "import" Insert "insert" Install "install" Into "into" Kill "kill" Load "load"
+    Local "local" Lock "lock" LowPriority "low_priority" Next "next" NoWriteToBinlog "no_write_to_binlog"
+    Optimize "optimize" Password "password" Prepare "prepare" Previous "previous" Procedure "procedure"
+    Purge "purge" Query "query" Release "release" Rename "rename" Repair "repair" Replace "replace"
+    Reset "reset" Restart "restart" Revoke "revoke" Rollback "rollback" Savepoint "savepoint" Select "select"
+    Session "session" Set "set" Share "share" Show "show" Shutdown "shutdown" Soft "soft" Start "start"
+    Statement "statement" Stop "stop" Table "table" Transaction "transaction" Truncate "truncate"
+    Uninstall "uninstall" Unlock "unlock" Update "update" Use "use" Value "value" Values "values" Weir "weir"
+    With "with" Work "work" Xa "xa" Xml "xml"
+}
+
+/// No keyword of the table is longer, in bytes. It must fit a `u128`, with a zero byte to tell lengths apart.
+const LONGEST: usize = 18;
+
+impl Keyword {
+    /// The keyword that a word is, in any case.
+    pub fn of(word: &[u8]) -> Option<Self> {
+        if word.len() > LONGEST {
+            return None;
+        }
+        let key = packed(word);
+        let i = TABLE.binary_search_by_key(&key, |entry| entry.0).ok()?;
+        TABLE.get(i).map(|entry| entry.1)
+    }
+}
+
+/// Letters, digits and `_` as a number, 7 bits for each byte, small letters. Other bytes give a number that is
+/// no keyword's.
+const fn packed(word: &[u8]) -> u128 {
+    let mut key = 0;
+    let mut i = 0;
+    while i < word.len() {
+        let byte = word[i];
+        if byte >= 0x80 {
+            return 0;
+        }
+        key = key << 7 | byte.to_ascii_lowercase() as u128;
+        i += 1;
+    }
+    key
+}
+
+const fn sorted<const N: usize>(mut table: [(u128, Keyword); N]) -> [(u128, Keyword); N] {
+    let mut i = 1;
+    while i < N {
+        let mut j = i;
+        while j > 0 && table[j - 1].0 > table[j].0 {
+            let entry = table[j];
+            table[j] = table[j - 1];
+            table[j - 1] = entry;
+            j -= 1;
+        }
+        i += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_keyword_is_found_in_any_case() {
+        for &keyword in Keyword::ALL {
+            let text = keyword.as_str();
+            assert!(text.len() <= LONGEST, "{text}");
+            assert_eq!(Keyword::of(text.as_bytes()), Some(keyword), "{text}");
+            assert_eq!(Keyword::of(text.to_uppercase().as_bytes()), Some(keyword), "{text}");
+            assert_eq!(Keyword::of(format!("{text}x").as_bytes()), None, "{text}");
+        }
+        assert_eq!(Keyword::of(b""), None);
+        assert_eq!(Keyword::of(b"sel\xc3\xa9ct"), None);
+    }
+}
