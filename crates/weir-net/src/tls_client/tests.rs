@@ -113,15 +113,17 @@ async fn a_self_signed_certificate_is_its_own_ca() {
 }
 
 #[tokio::test]
-async fn version_1_works_in_both_protocol_versions() {
+async fn certificates_of_both_versions_work_in_both_protocol_versions() {
     let ca = Pair::self_signed(&Spec::ca("authority"));
     let v1 = ca.issue(&Spec::default()).into_v1(Some(&ca));
     let v3 = ca.issue(&Spec::default());
-    for leaf in [v1, v3] {
+    let rsa = Pair::self_signed_rsa(&Spec::default());
+    let rsa_v1 = Pair::self_signed_rsa(&Spec::default()).into_v1(None);
+    for leaf in [v1, v3, rsa, rsa_v1] {
         for (versions, expected) in
             [(TlsVersions::Only12, ProtocolVersion::TLSv1_2), (TlsVersions::Only13, ProtocolVersion::TLSv1_3)]
         {
-            let setup = Setup::with_versions(&[&leaf], &[&ca], versions);
+            let setup = Setup::with_versions(&[&leaf], &[&ca, &leaf], versions);
             for mode in TLS_MODES {
                 let outcome = setup.connect(mode, "localhost").await;
                 assert_eq!(outcome.client.unwrap().version, expected);
