@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SigningKey, date_time_ymd,
+    BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, SigningKey, date_time_ymd,
 };
 use tempfile::TempDir;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -30,6 +30,10 @@ pub(crate) struct Spec {
     pub days: std::ops::Range<i64>,
     pub usage: Vec<ExtendedKeyUsagePurpose>,
     pub key_usage: Vec<KeyUsagePurpose>,
+    /// As a CA, only for names below example.com.
+    pub constrained: bool,
+    /// An extension that nobody knows and that must not be ignored.
+    pub strange: bool,
 }
 
 impl Default for Spec {
@@ -41,6 +45,8 @@ impl Default for Spec {
             days: -1..100,
             usage: Vec::new(),
             key_usage: Vec::new(),
+            constrained: false,
+            strange: false,
         }
     }
 }
@@ -64,6 +70,16 @@ impl Spec {
         params.not_after = date_time_ymd(1970, 1, 1) + seconds_from_now(self.days.end);
         params.extended_key_usages = self.usage.clone();
         params.key_usages = self.key_usage.clone();
+        if self.constrained {
+            let permitted_subtrees = vec![GeneralSubtree::DnsName("example.com".to_owned())];
+            params.name_constraints =
+                Some(NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() });
+        }
+        if self.strange {
+            let mut extension = CustomExtension::from_oid_content(&[2, 5, 29, 9999], vec![5, 0]);
+            extension.set_criticality(true);
+            params.custom_extensions.push(extension);
+        }
         params
     }
 }

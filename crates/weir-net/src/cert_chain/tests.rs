@@ -143,6 +143,22 @@ fn an_old_form_must_serve_the_purpose() {
     assert_eq!(verify(&[&both], &[&both]), Ok(()));
 }
 
+/// What the check of our own does not evaluate must not slip through it.
+#[test]
+fn constraints_and_unknown_critical_extensions_are_refused() {
+    let strange = pair(&Spec { strange: true, ..Spec::ca("localhost") });
+    assert_eq!(refused(&[&strange], &[&strange]), CertificateError::UnhandledCriticalExtension);
+    for ca in [strange, pair(&Spec { constrained: true, ..Spec::ca("authority") })] {
+        let leaf = ca.issue(&Spec::default()).into_v1(Some(&ca));
+        assert_eq!(refused(&[&leaf], &[&ca]), CertificateError::UnknownIssuer);
+    }
+    let constrained = pair(&Spec { constrained: true, ..Spec::ca("authority") });
+    let outside = constrained.issue(&Spec { alternative_names: &["db.example.org"], ..Spec::default() });
+    assert_ne!(verify(&[&outside], &[&constrained]), Ok(()), "webpki evaluates them");
+    let inside = constrained.issue(&Spec { alternative_names: &["db.example.com"], ..Spec::default() });
+    assert_eq!(verify(&[&inside], &[&constrained]), Ok(()));
+}
+
 #[test]
 fn an_old_form_expires_with_its_signer() {
     let ca = pair(&Spec { days: -10..-1, ..Spec::ca("authority") });
