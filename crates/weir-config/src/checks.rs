@@ -124,8 +124,11 @@ fn users(root: &Found, findings: &mut Vec<Finding>) {
         users.iter().filter_map(|user| user.text("name")).map(|(name, _)| name).collect();
     for (name, span) in auth.texts("replication_users") {
         if listed.contains(name.as_str()) {
-            let message = format!("`{name}` is a listed user");
-            findings.push(Finding::new(span.clone(), message, "set `replication` in its `[[user]]` instead"));
+            findings.push(Finding::new(
+                span.clone(),
+                "this user is listed",
+                "set `replication` in its `[[user]]` instead",
+            ));
         }
     }
 }
@@ -162,7 +165,7 @@ fn duplicates(what: &str, tables: &[Found], findings: &mut Vec<Finding>) {
     let mut seen = BTreeSet::new();
     for (name, span) in tables.iter().filter_map(|table| table.text("name")) {
         if !seen.insert(name) {
-            let message = format!("there is already a {what} `{name}`");
+            let message = format!("there is already a {what} of this name");
             findings.push(Finding::new(span, message, "each name can be used once"));
         }
     }

@@ -75,10 +75,15 @@ pub(crate) fn instead_of(section: &Section, name: &str) -> String {
         return format!("did you mean `{known}`?");
     }
     if let Some(other) = SECTIONS.iter().find(|other| other.key(name).is_some()) {
-        return format!("`{name}` belongs in `{}`", other.header);
+        return format!("it belongs in `{}`", other.header);
     }
     let known: Vec<String> = section.keys.iter().map(|key| format!("`{}`", key.name)).collect();
     format!("the keys here are {}", known.join(", "))
+}
+
+/// Whether a key can be written without quotes, and so is a word rather than a piece of misplaced text.
+pub(crate) fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 /// The candidate that differs from `word` in at most a third of its letters.
@@ -92,7 +97,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).
-pub(crate) fn distance(a: &[char], b: &[char]) -> usize {
+fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, &x) in a.iter().enumerate() {
@@ -111,3 +116,6 @@ pub(crate) fn distance(a: &[char], b: &[char]) -> usize {
     }
     last.last().copied().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

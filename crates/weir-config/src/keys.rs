@@ -7,6 +7,8 @@ use crate::types::{Compression, LogFormat, LogLevel, TlsMode};
 
 mod limits;
 
+use limits::LIMITS;
+
 /// A table of `weir.toml`.
 #[derive(Debug)]
 pub(crate) struct Section {
@@ -156,7 +158,7 @@ static LISTEN: Section = Section {
 static TLS: Section = Section {
     header: "[tls]",
     doc: "TLS towards clients, 1.2 and 1.3. Without a certificate Weir makes a self-signed one at each start, as \
-          the servers do.",
+          MariaDB does.",
     keys: &[
         key(
             "cert",
@@ -174,7 +176,8 @@ static TLS: Section = Section {
             "client_ca",
             Kind::Pem("CERTIFICATE"),
             Default::Unset("no client certificate is asked for"),
-            "Certificates, in PEM form, of the authorities that sign clients' certificates. A client that shows a \
+            "Certificates, in PEM form, of the authorities that sign clients' certificates. Clients are then asked \
+             for one: a client that shows none may go on, as with the servers' `ssl_ca`; one that shows a \
              certificate of another authority is refused.",
         ),
         key(
@@ -355,8 +358,6 @@ static RUNTIME: Section = Section {
 
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-
-use limits::LIMITS;
 
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,15 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::hints;
 use crate::keys::{Kind, ROOT, Section};
 use crate::report::Place;
 
-/// What stands for a value that is not shown. Its length tells nothing about the value's.
+/// What stands for text that is not shown. Its length tells nothing about the text's.
 const MASK: &str = "\"***\"";
+
+/// What stands for a comment.
+const COMMENT: &str = "# ***";
 
 /// A file and the parts of it that must not be quoted.
 pub(crate) struct Masked<'a> {
@@ -26,8 +30,7 @@ impl<'a> Masked<'a> {
     pub(crate) fn new(text: &'a str, document: &DeTable<'_>, damaged: bool) -> Self {
         let mut hidden = Vec::new();
         section(Some(&ROOT), document, &mut hidden);
-        let comments: Vec<_> = hidden.iter().filter_map(|range| comment_after(text, range.end)).collect();
-        hidden.extend(comments);
+        comments(text, document, &mut hidden);
         let suspect = if damaged { lines::suspect(text) } else { Vec::new() };
         hidden.extend(suspect.iter().cloned());
         Self { text, hidden: merged(hidden), suspect }
@@ -68,7 +71,8 @@ impl<'a> Masked<'a> {
         // Where a byte of the file stands in the excerpt so far, if it is in `from..to`, shown or masked.
         let mut copy = |shown: Option<&str>, from: usize, to: usize, excerpt: &mut String| {
             let begins = excerpt.len();
-            excerpt.push_str(shown.unwrap_or(MASK));
+            let comment = self.text.get(from..to).is_some_and(|text| text.starts_with('#'));
+            excerpt.push_str(shown.unwrap_or(if comment { COMMENT } else { MASK }));
             let position = |byte: usize, edge: usize| match shown {
                 Some(_) => begins + (byte - from),
                 None => edge,
@@ -96,6 +100,9 @@ impl<'a> Masked<'a> {
 fn section(known: Option<&Section>, table: &DeTable<'_>, hidden: &mut Vec<Range<usize>>) {
     for (name, value) in table {
         let kind = known.and_then(|section| section.key(name.get_ref())).map(|key| &key.kind);
+        if kind.is_none() && !hints::is_plain(name.get_ref()) {
+            hidden.push(name.span());
+        }
         match (kind, value.get_ref()) {
             (Some(Kind::Table(inner) | Kind::Tables(inner)), DeValue::Table(table)) => {
                 section(Some(inner), table, hidden);
@@ -130,9 +137,11 @@ fn harmless(kind: &Kind, value: &Spanned<DeValue<'_>>, hidden: &mut Vec<Range<us
     match value.get_ref() {
         DeValue::Table(_) => hide(value, hidden),
         DeValue::Array(items) => items.iter().for_each(|item| harmless(kind, item, hidden)),
-        // A URL with a password may have been put in the place of an address.
+        // A quote in the wrong place can make the next key a part of this value, and a URL with a password may
+        // have been given for an address.
+        DeValue::String(text) if text.contains('=') => hide(value, hidden),
         DeValue::String(text) if matches!(kind, Kind::Address | Kind::Addresses) && text.contains('@') => {
-            hidden.push(value.span());
+            hide(value, hidden);
         }
         _ => {}
     }
@@ -146,11 +155,40 @@ fn hide(value: &Spanned<DeValue<'_>>, hidden: &mut Vec<Range<usize>>) {
     }
 }
 
-/// What follows a hidden value as a comment, where an old password may be noted.
-fn comment_after(text: &str, end: usize) -> Option<Range<usize>> {
-    let rest = text.get(end..)?;
-    let line = rest.split('\n').next()?.trim_end_matches('\r');
-    line.find('#').map(|at| end + at..end + line.len())
+/// Hides comments, where old passwords and switched-off lines are kept.
+fn comments(text: &str, document: &DeTable<'_>, hidden: &mut Vec<Range<usize>>) {
+    let mut spans = Vec::new();
+    quoted(document, &mut spans);
+    spans.retain(|span| text.get(span.clone()).is_some_and(|value| value.contains('#')));
+    let mut spans = merged(spans).into_iter().peekable();
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('#')) {
+        let hash = at + found;
+        while spans.next_if(|span| span.end <= hash).is_some() {}
+        if let Some(span) = spans.peek().filter(|span| span.start <= hash) {
+            at = span.end;
+            continue;
+        }
+        let rest = text.get(hash..).unwrap_or_default();
+        at = hash + rest.find('\n').unwrap_or(rest.len());
+        hidden.push(hash..at);
+    }
+}
+
+/// Where keys and single values stand, in which a `#` begins no comment.
+fn quoted(table: &DeTable<'_>, spans: &mut Vec<Range<usize>>) {
+    for (name, value) in table {
+        spans.push(name.span());
+        quoted_value(value, spans);
+    }
+}
+
+fn quoted_value(value: &Spanned<DeValue<'_>>, spans: &mut Vec<Range<usize>>) {
+    match value.get_ref() {
+        DeValue::Table(table) => quoted(table, spans),
+        DeValue::Array(items) => items.iter().for_each(|item| quoted_value(item, spans)),
+        _ => spans.push(value.span()),
+    }
 }
 
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
@@ -167,3 +205,6 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 mod lines;
+
+#[cfg(test)]
+mod tests;

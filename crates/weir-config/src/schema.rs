@@ -73,7 +73,7 @@ fn of_kind(kind: &Kind) -> Value {
               "additionalProperties": false },
         ] }),
         Kind::Table(inner) => section(inner),
-        // More than one server is refused for now, but that is a sentence for `weir check`, not for a schema.
+        // More than one server is refused by this version, but that is a sentence for `weir check`, not for a schema.
         Kind::Tables(inner) => json!({ "type": "array", "items": section(inner) }),
     }
 }

@@ -190,9 +190,10 @@ impl Walk<'_> {
 }
 
 fn unknown(section: &Section, name: &str, span: Range<usize>) -> Finding {
+    let key = if hints::is_plain(name) { format!("key `{name}`") } else { "such key".to_owned() };
     let message = match section.header {
-        "" => format!("there is no `{name}` in the configuration"),
-        header => format!("there is no `{name}` in `{header}`"),
+        "" => format!("there is no {key} in the configuration"),
+        header => format!("there is no {key} in `{header}`"),
     };
     Finding::new(span, message, hints::instead_of(section, name))
 }

@@ -1,21 +1,20 @@
-//! Masking without understanding: after a syntax error nobody knows which text belongs to which key, so whatever
-//! could belong to a secret is hidden.
+//! Masking without understanding: after a syntax error nobody knows which text belongs to which key. A line is
+//! shown only if it is a header, or a key that holds no secret below the header it belongs to.
 
 use std::ops::Range;
 
-use crate::hints::distance;
-use crate::keys::{ROOT, SECTIONS};
+use crate::keys::{Kind, ROOT, SECTIONS, Section};
 
-/// Headers under which no secret stands. `[server]` is among them: its keys that hold none are shown.
-const HARMLESS: [&str; 7] = ["listen", "tls", "server", "auth", "limits", "log", "runtime"];
+/// What such a value would not contain, unless a secret strayed into its line.
+const SUSPECT: [&str; 5] = ["pass", "pwd", "previous", "secret", "@"];
 
-/// Words that make a line, and what follows it up to the next header, suspect.
-const SUSPECT: [&str; 6] = ["pass", "pwd", "previous", "secret", "user", "@"];
+/// Strings that may go on for lines.
+const QUOTES: [&str; 2] = ["\"\"\"", "'''"];
 
 /// The parts of `text` to hide.
 pub(super) fn suspect(text: &str) -> Vec<Range<usize>> {
     let mut hidden = Vec::new();
-    let mut suspect = false;
+    let mut section: Option<&Section> = None;
     let mut open: Option<&str> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -24,56 +23,57 @@ pub(super) fn suspect(text: &str) -> Vec<Range<usize>> {
         let line = line.trim();
         if let Some(quotes) = open {
             hidden.push(start..start + line.len());
-            if !line.matches(quotes).count().is_multiple_of(2) {
-                open = None;
-            }
+            open = open.filter(|_| line.matches(quotes).count().is_multiple_of(2));
             continue;
         }
-        let header = line.starts_with('[') && !line.contains('=') && !line.contains(',');
-        if header {
-            suspect = !harmless_header(line);
-        } else {
-            suspect |= is_suspect(line);
+        if line.starts_with('[') {
+            section = header(line);
         }
-        if suspect || line.starts_with('#') {
-            hidden.push(start + shown(line, header)..start + line.len());
-            open =
-                ["\"\"\"", "'''"].into_iter().find(|quotes| !line.matches(quotes).count().is_multiple_of(2));
-        }
+        hidden.push(start + shown(line, section)..start + line.len());
+        open = QUOTES.into_iter().find(|quotes| !line.matches(quotes).count().is_multiple_of(2));
     }
+    hidden.retain(|range| !range.is_empty());
     hidden
 }
 
-fn harmless_header(line: &str) -> bool {
-    let name = line.trim_start_matches('[');
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-    name.get(..end).is_some_and(|name| HARMLESS.contains(&name))
+/// The section of a header, if no key of it is a secret.
+fn header(line: &str) -> Option<&'static Section> {
+    let name = line.get(..header_end(line))?.trim_matches(['[', ']']);
+    let mut section = &ROOT;
+    for part in name.split('.') {
+        match section.key(part)?.kind {
+            Kind::Table(inner) | Kind::Tables(inner) => section = inner,
+            _ => return None,
+        }
+    }
+    let secret = section.keys.iter().any(|key| matches!(key.kind, Kind::Secret));
+    (!secret).then_some(section)
 }
 
-fn is_suspect(line: &str) -> bool {
-    let lower = line.to_lowercase();
-    if SUSPECT.iter().any(|word| lower.contains(word)) {
-        return true;
+/// How much of a line may be shown. Of a line with a secret's key, the key; of an unknown one nothing, for an
+/// unknown word may be the second line of a secret.
+fn shown(line: &str, section: Option<&Section>) -> usize {
+    if line.starts_with('[') {
+        return header_end(line);
     }
-    let key: Vec<char> = lower.split('=').next().unwrap_or_default().trim().chars().take(32).collect();
-    ["password", "previous"].iter().any(|word| distance(&key, &word.chars().collect::<Vec<_>>()) <= 3)
+    let Some((key, value)) = line.split_once('=') else { return 0 };
+    let key = key.trim();
+    let lower = value.to_lowercase();
+    let harmless = section.is_some_and(|section| section.key(key).is_some());
+    if harmless && !value.contains('=') && !SUSPECT.iter().any(|word| lower.contains(word)) {
+        return line.len() - comment(value);
+    }
+    let known = ROOT.key(key).is_some() || SECTIONS.iter().any(|section| section.key(key).is_some());
+    if known { line.len() - value.trim_start().len() } else { 0 }
 }
 
-/// How much of a suspect line may be shown: a header's words, or a key that Weir knows and its `=`. An unknown
-/// word may be the second line of a secret.
-fn shown(line: &str, header: bool) -> usize {
-    if header {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '[' | '_' | '.');
-        let words = line.find(|c| !plain(c)).unwrap_or(line.len());
-        let closing = line.get(words..).map_or(0, |rest| rest.len() - rest.trim_start_matches(']').len());
-        return words + closing;
-    }
-    match line.split_once('=') {
-        Some((key, value)) if is_known(key.trim()) => line.len() - value.trim_start().len(),
-        _ => 0,
-    }
+fn header_end(line: &str) -> usize {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '[' | '_' | '.');
+    let words = line.find(|c| !plain(c)).unwrap_or(line.len());
+    words + line.get(words..).map_or(0, |rest| rest.len() - rest.trim_start_matches(']').len())
 }
 
-fn is_known(word: &str) -> bool {
-    ROOT.key(word).is_some() || SECTIONS.iter().any(|section| section.key(word).is_some())
+/// The length of what may be a comment.
+fn comment(value: &str) -> usize {
+    value.find('#').map_or(0, |at| value.len() - at)
 }
