@@ -124,7 +124,7 @@ impl ClientExchange {
             Plugin::Native => exchange.start_native(auth_response),
             Plugin::CachingSha2 => exchange.start_sha2(auth_response),
             Plugin::Clear if exchange.config.secure => exchange.start_clear(auth_response),
-            Plugin::Clear | Plugin::Ed25519 | Plugin::Other(_) => exchange.switch_to_sha2(),
+            Plugin::Clear | Plugin::Sha256 | Plugin::Ed25519 | Plugin::Other(_) => exchange.switch_to_sha2(),
         };
         (exchange, step)
     }

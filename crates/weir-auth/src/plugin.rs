@@ -16,6 +16,8 @@ pub(crate) const FAST_AUTH_SUCCESS: u8 = 0x03;
 pub(crate) const FULL_AUTHENTICATION: u8 = 0x04;
 /// What a `caching_sha2_password` client sends to be given the public key.
 pub(crate) const REQUEST_PUBLIC_KEY: u8 = 0x02;
+/// What a `sha256_password` client sends for the same.
+pub(crate) const REQUEST_PUBLIC_KEY_SHA256: u8 = 0x01;
 
 /// An authentication plugin by its client-side name, as the greeting, the handshake response, COM_CHANGE_USER and
 /// AuthSwitchRequest carry it.
@@ -25,6 +27,8 @@ pub enum Plugin {
     Native,
     /// `caching_sha2_password`
     CachingSha2,
+    /// `sha256_password` (MySQL), spoken towards servers only
+    Sha256,
     /// `mysql_clear_password`
     Clear,
     /// `client_ed25519` (MariaDB)
@@ -42,6 +46,7 @@ impl Plugin {
         match name {
             b"mysql_native_password" => Self::Native,
             b"caching_sha2_password" => Self::CachingSha2,
+            b"sha256_password" => Self::Sha256,
             b"mysql_clear_password" => Self::Clear,
             b"client_ed25519" => Self::Ed25519,
             other => Self::Other(
@@ -59,6 +64,7 @@ impl Plugin {
         match self {
             Self::Native => "mysql_native_password",
             Self::CachingSha2 => "caching_sha2_password",
+            Self::Sha256 => "sha256_password",
             Self::Clear => "mysql_clear_password",
             Self::Ed25519 => "client_ed25519",
             Self::Other(name) => name,

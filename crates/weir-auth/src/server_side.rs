@@ -11,8 +11,8 @@ use std::ops::Deref;
 use zeroize::Zeroizing;
 
 use crate::plugin::{
-    FAST_AUTH_SUCCESS, FULL_AUTHENTICATION, MORE_DATA, NEXT_FACTOR, Plugin, REQUEST_PUBLIC_KEY, SWITCH,
-    exact_nonce, parse_switch,
+    FAST_AUTH_SUCCESS, FULL_AUTHENTICATION, MORE_DATA, NEXT_FACTOR, Plugin, REQUEST_PUBLIC_KEY,
+    REQUEST_PUBLIC_KEY_SHA256, SWITCH, exact_nonce, parse_switch,
 };
 use crate::rsa::{self, RsaError};
 use crate::secret::Secret;
@@ -101,6 +101,7 @@ pub enum ServerAuthError {
 pub struct ServerExchange {
     secret: Secret,
     secure: bool,
+    unix_socket: bool,
     nonce: [u8; NONCE_LEN],
     state: State,
     packets: u8,
@@ -118,9 +119,17 @@ enum State {
 }
 
 impl ServerExchange {
-    /// `secure`: the link is TLS or a Unix socket, so the password may cross it in clear.
+    /// `secure`: the link is TLS or a Unix socket, so the password may cross it in clear. For a Unix socket
+    /// call [`ServerExchange::over_unix_socket`] too.
     pub fn new(secret: Secret, secure: bool) -> Self {
-        Self { secret, secure, nonce: [0; NONCE_LEN], state: State::AwaitVerdict, packets: 0 }
+        let nonce = [0; NONCE_LEN];
+        Self { secret, secure, unix_socket: false, nonce, state: State::AwaitVerdict, packets: 0 }
+    }
+
+    /// The link is a Unix socket. That is as secure as TLS to every plugin but `sha256_password`, whose server side
+    /// wants the password under its RSA key there.
+    pub fn over_unix_socket(self) -> Self {
+        Self { secure: true, unix_socket: true, ..self }
     }
 
     /// Answers a greeting: its plugin's name and its nonce, with or without the NUL at the end. For a COM_CHANGE_USER
@@ -195,12 +204,27 @@ impl ServerExchange {
                     token => token.into(),
                 }
             }
+            Plugin::Sha256 => {
+                self.nonce = nonce_of(data)?;
+                self.start_sha256()
+            }
             Plugin::Ed25519 => scramble::ed25519(&self.secret, &nonce_of(data)?).to_vec().into(),
             Plugin::Clear if self.secure => Payload(scramble::clear(&self.secret)),
             plugin @ Plugin::Clear => return Err(ServerAuthError::InsecureLink(plugin)),
             plugin @ Plugin::Other(_) => return Err(ServerAuthError::UnsupportedPlugin(plugin)),
         };
         Ok(ServerStep::Send(response))
+    }
+
+    /// `sha256_password` has no scramble: the password goes over TLS as it is, else under the server's key.
+    /// Accounts of it are old, but MySQL also picks it by the name of a user that does not exist, to hide that
+    /// there is none; without it that user would see another error than 1045.
+    fn start_sha256(&mut self) -> Payload {
+        if self.secure && !self.unix_socket || self.secret.is_empty() {
+            return Payload(scramble::clear(&self.secret));
+        }
+        self.state = State::AwaitPublicKey;
+        vec![REQUEST_PUBLIC_KEY_SHA256].into()
     }
 
     fn more_data(&mut self, data: &[u8]) -> Result<ServerStep, ServerAuthError> {

@@ -2,7 +2,13 @@ use super::*;
 
 #[test]
 fn names_round_trip() {
-    for name in ["mysql_native_password", "caching_sha2_password", "mysql_clear_password", "client_ed25519"] {
+    for name in [
+        "mysql_native_password",
+        "caching_sha2_password",
+        "sha256_password",
+        "mysql_clear_password",
+        "client_ed25519",
+    ] {
         let plugin = Plugin::from_name(name.as_bytes());
         assert!(!matches!(plugin, Plugin::Other(_)), "{name}");
         assert_eq!(plugin.to_string(), name);

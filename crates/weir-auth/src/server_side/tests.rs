@@ -112,6 +112,29 @@ fn p16_after_a_switch_the_password_is_masked_with_the_new_nonce() {
     assert_eq!(KEY.decrypt_password(&sealed, &FRESH).unwrap(), word());
 }
 
+/// MySQL 9.7 answers some names of users that do not exist with a switch to sha256_password, then 1045.
+#[test]
+fn p18_sha256_password_is_spoken_to_the_end() {
+    let request = switch("sha256_password", &[&FRESH[..], b"\0"].concat());
+    let mut secure = exchange("caching_sha2_password", true);
+    assert_eq!(secure.handle(&request), send(b"weir-secret\0"));
+    assert_eq!(secure.handle(ERR), ServerStep::Refused);
+
+    let plain = exchange("caching_sha2_password", false);
+    let unix = exchange("caching_sha2_password", true).over_unix_socket();
+    for mut exchange in [plain, unix] {
+        assert_eq!(exchange.handle(&request), send([1]));
+        let sealed = sent(exchange.handle(&[b"\x01", KEY.public_key_pem()].concat()));
+        assert_eq!(KEY.decrypt_password(&sealed, &FRESH).unwrap(), word());
+        assert_eq!(exchange.handle(ERR), ServerStep::Refused);
+    }
+
+    for secure in [false, true] {
+        let mut empty = ServerExchange::new(Secret::default(), secure);
+        assert_eq!(empty.handle(&request), send([0]));
+    }
+}
+
 #[test]
 fn p16_clear_password_plugin_is_refused_on_a_plain_link() {
     let request = switch("mysql_clear_password", b"");
@@ -122,7 +145,7 @@ fn p16_clear_password_plugin_is_refused_on_a_plain_link() {
 
 #[test]
 fn p15_plugins_that_we_cannot_speak_are_named() {
-    for plugin in ["auth_socket", "parsec", "dialog", "authentication_webauthn_client", "sha256_password"] {
+    for plugin in ["auth_socket", "parsec", "dialog", "authentication_webauthn_client"] {
         match exchange("mysql_native_password", true).handle(&switch(plugin, b"data\0")) {
             ServerStep::Failed(error @ ServerAuthError::UnsupportedPlugin(_)) => {
                 assert!(error.to_string().contains(plugin), "{error}");
@@ -221,6 +244,7 @@ proptest! {
             Just(switch("caching_sha2_password", &FRESH)),
             Just(switch("mysql_native_password", &FRESH)),
             Just(switch("client_ed25519", &[7; 32])),
+            Just(switch("sha256_password", &FRESH)),
             Just([b"\x01", KEY.public_key_pem()].concat()),
         ], 0..8),
     ) {
