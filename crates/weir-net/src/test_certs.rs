@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, SigningKey, date_time_ymd,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, SigningKey, date_time_ymd,
 };
 use tempfile::TempDir;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -30,6 +30,8 @@ pub(crate) struct Spec {
     pub days: std::ops::Range<i64>,
     pub usage: Vec<ExtendedKeyUsagePurpose>,
     pub key_usage: Vec<KeyUsagePurpose>,
+    /// Without basic constraints, so that it neither claims nor denies to be a CA.
+    pub plain: bool,
     /// As a CA, only for names below example.com.
     pub constrained: bool,
     /// An extension that nobody knows and that must not be ignored.
@@ -45,6 +47,7 @@ impl Default for Spec {
             days: -1..100,
             usage: Vec::new(),
             key_usage: Vec::new(),
+            plain: false,
             constrained: false,
             strange: false,
         }
@@ -65,15 +68,22 @@ impl Spec {
         let mut params = CertificateParams::new(names).unwrap();
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, self.common_name);
-        params.is_ca = if self.ca { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::ExplicitNoCa };
+        params.is_ca = if self.plain {
+            IsCa::NoCa
+        } else if self.ca {
+            IsCa::Ca(BasicConstraints::Unconstrained)
+        } else {
+            IsCa::ExplicitNoCa
+        };
         params.not_before = date_time_ymd(1970, 1, 1) + seconds_from_now(self.days.start);
         params.not_after = date_time_ymd(1970, 1, 1) + seconds_from_now(self.days.end);
         params.extended_key_usages = self.usage.clone();
         params.key_usages = self.key_usage.clone();
         if self.constrained {
-            let permitted_subtrees = vec![GeneralSubtree::DnsName("example.com".to_owned())];
-            params.name_constraints =
-                Some(NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() });
+            // Not critical, unlike rcgen's own: nothing but the extension itself then tells.
+            let subtree = element(0x30, &element(0x82, b"example.com"));
+            let content = element(0x30, &element(0xa0, &subtree));
+            params.custom_extensions.push(CustomExtension::from_oid_content(&[2, 5, 29, 30], content));
         }
         if self.strange {
             let mut extension = CustomExtension::from_oid_content(&[2, 5, 29, 9999], vec![5, 0]);

@@ -122,6 +122,17 @@ fn one_leaf_in_the_ca_file_cannot_vouch_for_another() {
     );
     let forged = no_ca.issue(&Spec::default()).into_v1(Some(&no_ca));
     assert_eq!(refused(&[&forged], &[&no_ca]), CertificateError::UnknownIssuer, "CA flag is off");
+    let plain = pair(&Spec { plain: true, ..Spec::named("no claim") });
+    let forged = plain.issue(&Spec::default()).into_v1(Some(&plain));
+    assert_eq!(
+        refused(&[&forged], &[&plain]),
+        CertificateError::UnknownIssuer,
+        "v3 without a claim to be a CA"
+    );
+    let key_usage = vec![KeyUsagePurpose::KeyCertSign];
+    let signer = pair(&Spec { plain: true, key_usage, ..Spec::named("signer") });
+    let signed = signer.issue(&Spec::default()).into_v1(Some(&signer));
+    assert_eq!(verify(&[&signed], &[&signer]), Ok(()), "meant for signing certificates, as OpenSSL sees it");
     let wrong_usage = pair(&Spec { key_usage: vec![KeyUsagePurpose::DigitalSignature], ..Spec::ca("usage") });
     let forged = wrong_usage.issue(&Spec::default()).into_v1(Some(&wrong_usage));
     assert_eq!(
