@@ -40,8 +40,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Forgets what belongs to one statement. A server with multi-statements enabled lexes each statement
-    /// anew: a version comment that is open at a `;` is no longer open after it.
+    /// Forgets what belongs to one statement: a server with multi-statements enabled lexes each anew.
     pub fn begin_statement(&mut self) {
         self.previous = None;
         self.in_version_comment = false;
@@ -52,6 +51,12 @@ impl<'a> Lexer<'a> {
     /// Where the next token begins, in bytes.
     pub fn position(&self) -> usize {
         self.pos
+    }
+
+    /// Whether a version comment is open whose content is code. At the end of a statement, which with
+    /// multi-statements is each `;`, that is a syntax error: the server runs neither this statement nor the next.
+    pub fn in_version_comment(&self) -> bool {
+        self.in_version_comment
     }
 
     fn byte(&self, at: usize) -> Option<u8> {

@@ -16,48 +16,55 @@ pub struct Quick {
 /// Costs some ten nanoseconds for the usual statement: its first word is read, and with `multi_statements` the
 /// text is searched for a `;`.
 pub fn quick(sql: &[u8], mode: LexMode, multi_statements: bool) -> Quick {
-    let leading = plain_first_word(sql).map_or_else(|| lexed(sql, mode), |word| known(word, sql, mode));
-    let needs_full = leading.needs_full || (multi_statements && has_inner_semicolon(sql, mode));
-    Quick { needs_full, ..leading }
+    let front = plain(sql, mode).unwrap_or_else(|| lexed(sql, mode));
+    Quick { needs_full: front.needs_full || (multi_statements && has_inner_semicolon(sql, mode)), ..front }
 }
 
-/// The first word if the text begins with it and ends it in a way that means the same in every mode.
-fn plain_first_word(sql: &[u8]) -> Option<&[u8]> {
+/// Reads the front without the lexer, if it begins with plain words.
+fn plain(sql: &[u8], mode: LexMode) -> Option<Quick> {
+    let (word, rest) = plain_word(sql)?;
+    let leading = Keyword::of(word)?;
+    let needs_full = match special_second(leading, mode) {
+        Some(second) => Keyword::of(plain_word(rest)?.0) == Some(second),
+        None => !is_ordinary(leading),
+    };
+    Some(Quick { leading: Some(leading), needs_full })
+}
+
+/// Reads the front with the lexer.
+fn lexed(sql: &[u8], mode: LexMode) -> Quick {
+    let mut cursor = Cursor::new(sql, mode);
+    let Some(leading) = cursor.next_keyword() else { return Quick { leading: None, needs_full: false } };
+    let needs_full = match special_second(leading, mode) {
+        Some(second) => cursor.next_keyword() == Some(second),
+        None => !is_ordinary(leading),
+    };
+    Quick { leading: Some(leading), needs_full }
+}
+
+/// A word after blanks, and what follows it, if the word means the same in every mode: it is of letters and
+/// `_` and ends before another ASCII character.
+fn plain_word(sql: &[u8]) -> Option<(&[u8], &[u8])> {
     let start = sql.iter().position(|b| !b.is_ascii_whitespace())?;
     let text = sql.get(start..)?;
-    let len = text.iter().position(|b| !b.is_ascii_alphabetic()).unwrap_or(text.len());
-    let ends = matches!(text.get(len), None | Some(b' ' | b'\t' | b'\n' | b'\r' | b';' | b'('));
-    if len > 0 && ends { text.get(..len) } else { None }
+    let len = text.iter().position(|b| !b.is_ascii_alphabetic() && *b != b'_').unwrap_or(text.len());
+    let ends = text.get(len).is_none_or(|b| b.is_ascii() && !b.is_ascii_digit() && *b != b'$');
+    if len > 0 && ends { text.split_at_checked(len) } else { None }
 }
 
-fn known(word: &[u8], sql: &[u8], mode: LexMode) -> Quick {
-    match Keyword::of(word) {
-        Some(keyword) if is_ordinary(keyword) => Quick { leading: Some(keyword), needs_full: false },
-        _ => lexed(sql, mode),
+/// The second word that makes a statement need the full look, where it hangs on that.
+fn special_second(leading: Keyword, mode: LexMode) -> Option<Keyword> {
+    match leading {
+        Keyword::Show => Some(Keyword::Weir),
+        Keyword::Execute => Some(Keyword::Immediate),
+        Keyword::Set if mode.family == ServerFamily::MariaDb => Some(Keyword::Statement),
+        _ => None,
     }
 }
 
-/// Reads the first two words with the lexer.
-fn lexed(sql: &[u8], mode: LexMode) -> Quick {
-    let mut cursor = Cursor::new(sql, mode);
-    let Some(token) = cursor.next() else { return Quick { leading: None, needs_full: false } };
-    let leading = cursor.keyword(token);
-    let needs_full = match leading {
-        Some(Keyword::Show) => cursor.next_keyword() == Some(Keyword::Weir),
-        Some(Keyword::Set) => {
-            mode.family == ServerFamily::MariaDb && cursor.next_keyword() == Some(Keyword::Statement)
-        }
-        Some(Keyword::Execute) => cursor.next_keyword() == Some(Keyword::Immediate),
-        Some(keyword) => !is_ordinary(keyword),
-        None => false,
-    };
-    Quick { leading, needs_full }
-}
-
-/// Whether a statement that begins so is never one of those that `needs_full` is about.
+/// Whether a statement that begins so is never one of those that `needs_full` is about, whatever follows.
 fn is_ordinary(keyword: Keyword) -> bool {
-    use Keyword as K;
-    !matches!(keyword, K::Show | K::Set | K::Execute | K::Load | K::Kill)
+    !matches!(keyword, Keyword::Load | Keyword::Kill)
 }
 
 fn has_inner_semicolon(sql: &[u8], mode: LexMode) -> bool {

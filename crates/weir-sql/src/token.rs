@@ -20,7 +20,7 @@ pub enum TokenKind {
     HexLiteral,
     /// `0b101`, `b'101'`.
     BitLiteral,
-    /// The placeholder `?`.
+    /// The parameter marker `?`.
     Param,
     /// `@name`, `@'...'`, `` @`...` ``, and the host of an account name (`'u'@'host'`). The name may be empty.
     UserVar,

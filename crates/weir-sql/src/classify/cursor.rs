@@ -32,8 +32,13 @@ impl<'a> Cursor<'a> {
             return Some(token);
         }
         while !self.broken {
-            let token = self.lexer.next()?;
+            let Some(token) = self.lexer.next() else {
+                self.broken |= self.lexer.in_version_comment();
+                return None;
+            };
             match token.kind {
+                // The servers take a NUL that ends the packet for its end.
+                TokenKind::Nul if self.is_rest_blank() => return None,
                 TokenKind::Unterminated | TokenKind::Nul => self.broken = true,
                 TokenKind::VersionCommentSkipped => self.doubtful |= self.is_galera_mark(token),
                 kind if kind.is_trivia() => {}
@@ -97,6 +102,7 @@ impl<'a> Cursor<'a> {
 
     /// After a `;`, with multi-statements enabled.
     pub(crate) fn begin_statement(&mut self) {
+        self.broken |= self.lexer.in_version_comment();
         self.lexer.begin_statement();
     }
 

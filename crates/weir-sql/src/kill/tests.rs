@@ -18,6 +18,8 @@ fn p43_kill_of_a_number_is_read() {
         check("kill connection 007;", mode, Some((Connection, None, 7)));
         check(" /*a*/ Kill/*b*/Query -- c\n 12 ; # d", mode, Some((Query, None, 12)));
         check("KILL /*!40000 QUERY */ 12", mode, Some((Query, None, 12)));
+        // The servers take a NUL at the end of the packet for its end.
+        check("KILL 12\0 ;", mode, Some((Connection, None, 12)));
         check("/*! KILL 12 */", mode, Some((Connection, None, 12)));
         check("KILL 18446744073709551615", mode, Some((Connection, None, u64::MAX)));
     }
@@ -49,7 +51,8 @@ fn p43_any_other_kill_is_left_to_the_server() {
         "KILL 18446744073709551616",
         "KILL 5; SELECT 1",
         "KILL 5 /*",
-        "KILL 5;\0",
+        "KILL 5\0 6",
+        "KILL 5\0\0",
         "KILL `5`",
         "SELECT 5",
         "KILLS 5",
