@@ -34,6 +34,13 @@ impl Compressed {
         &mut self.inner
     }
 
+    pub(crate) fn algorithm(&self) -> &'static str {
+        match self.codec.algorithm() {
+            Algorithm::Zlib => "zlib",
+            Algorithm::Zstd(_) => "zstd",
+        }
+    }
+
     pub(crate) fn restart_sequence(&mut self) {
         self.codec.restart();
     }

@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-/// Bytes read from a socket in one call. 64 KiB: a socket rarely holds more, and it stays in the second-level
-/// cache.
-pub const SCRATCH: usize = 64 * 1024;
+/// Bytes read from a socket in one call, less what is held in front of them. 128 KiB: room for the longest
+/// statement that is looked at (64 KiB) and as much again, and it stays in the second-level cache.
+pub const SCRATCH: usize = 128 * 1024;
 
 thread_local! {
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into_boxed_slice());

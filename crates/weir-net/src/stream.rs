@@ -26,6 +26,8 @@ pub enum Stream {
     Plain(Socket),
     Tls(Box<TlsStream<Prefixed>>),
     Compressed(Box<Compressed>),
+    /// The connection is gone or lent out: reads end, writes fail.
+    Closed,
 }
 
 impl Stream {
@@ -41,6 +43,7 @@ impl Stream {
                 other => Poll::Ready(other),
             },
             Stream::Compressed(compressed) => compressed.poll_read(cx, buf),
+            Stream::Closed => Poll::Ready(Ok(0)),
         }
     }
 
@@ -51,6 +54,7 @@ impl Stream {
             Stream::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
             Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_write(cx, bytes),
             Stream::Compressed(compressed) => compressed.poll_write(cx, bytes),
+            Stream::Closed => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         }
     }
 
@@ -58,7 +62,7 @@ impl Stream {
     #[inline]
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Stream::Plain(_) => Poll::Ready(Ok(())),
+            Stream::Plain(_) | Stream::Closed => Poll::Ready(Ok(())),
             Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_flush(cx),
             Stream::Compressed(compressed) => compressed.poll_flush(cx),
         }
@@ -67,6 +71,7 @@ impl Stream {
     /// Ends the sending direction (close_notify first, on TLS).
     pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
+            Stream::Closed => Poll::Ready(Ok(())),
             Stream::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
             Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_shutdown(cx),
             Stream::Compressed(compressed) => {
@@ -79,13 +84,13 @@ impl Stream {
     /// Whether bytes that were taken may wait inside (never on a plain socket).
     #[inline]
     pub fn needs_flush(&self) -> bool {
-        !matches!(self, Stream::Plain(_))
+        matches!(self, Stream::Tls(_) | Stream::Compressed(_))
     }
 
     /// Whether a password may travel here in clear: the link is encrypted, or does not leave the machine.
     pub fn is_secure(&self) -> bool {
         match self {
-            Stream::Plain(Socket::Tcp(_)) => false,
+            Stream::Plain(Socket::Tcp(_)) | Stream::Closed => false,
             Stream::Plain(Socket::Unix(_)) | Stream::Tls(_) => true,
             Stream::Compressed(compressed) => compressed.inner().is_secure(),
         }
@@ -94,12 +99,20 @@ impl Stream {
     /// The TLS version and cipher in force, for logs; `None` without TLS.
     pub fn tls_version(&self) -> Option<&'static str> {
         match self {
-            Stream::Plain(_) => None,
+            Stream::Plain(_) | Stream::Closed => None,
             Stream::Tls(tls) => match tls.get_ref().1.protocol_version() {
                 Some(rustls::ProtocolVersion::TLSv1_2) => Some("TLSv1.2"),
                 _ => Some("TLSv1.3"),
             },
             Stream::Compressed(compressed) => compressed.inner().tls_version(),
+        }
+    }
+
+    /// The compression in force; `None` without.
+    pub fn compression(&self) -> Option<&'static str> {
+        match self {
+            Stream::Compressed(compressed) => Some(compressed.algorithm()),
+            _ => None,
         }
     }
 
@@ -109,6 +122,11 @@ impl Stream {
         if let Stream::Compressed(compressed) = self {
             compressed.restart_sequence();
         }
+    }
+
+    /// Lends the connection out, leaving [`Stream::Closed`] behind.
+    pub fn take(&mut self) -> Stream {
+        std::mem::replace(self, Stream::Closed)
     }
 
     /// Takes the server's part of a TLS handshake; `early` are bytes that were already read from the socket.

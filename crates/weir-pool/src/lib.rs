@@ -1,1 +1,14 @@
-//! Server connections: dial, log in, greeting cache
+//! Server connections: dialling, logging in, and what is known of the server behind.
+//!
+//! This crate must not know clients or statements. It opens connections; who uses one, and for how long, is
+//! decided above.
+
+mod dial;
+mod error;
+mod login;
+mod upstream;
+
+pub use dial::dial;
+pub use error::{ConnectError, RefusedLogin};
+pub use login::{LoginRequest, ServerConnection, change_user, login};
+pub use upstream::{Slot, Target, Upstream};

@@ -1,1 +1,40 @@
-//! One query, step by step
+//! One client's way through Weir, step by step.
+//!
+//! `serve.rs` names the steps; each is a file of that name:
+//! accept -> greet -> login -> (command -> analyse -> forward -> observe)* -> close.
+//!
+//! This crate joins the machines of the floors below with sockets and time. It must not parse packets by hand
+//! (weir-wire does), judge passwords (weir-auth) or lex statements (weir-sql).
+
+mod accept;
+mod acceptor;
+mod analyse;
+mod change_user;
+mod close;
+mod command;
+mod down;
+mod greet;
+mod kill;
+mod login;
+mod observe;
+mod probe;
+mod registry;
+mod serve;
+mod session;
+mod settings;
+mod shared;
+mod show;
+mod up;
+mod users;
+mod vanish;
+mod watchdog;
+mod worker;
+
+pub use accept::Accepted;
+pub use acceptor::{accept_tcp, accept_unix};
+pub use probe::{look, probe};
+pub use registry::Registry;
+pub use settings::Settings;
+pub use shared::Shared;
+pub use users::{Known, ListedUser, Users};
+pub use worker::{Dispatcher, WorkerHandle, start_workers};

@@ -58,6 +58,10 @@ impl Codec {
         Ok(Self { algorithm, seq: 0, inflater, frame: Frame::Between })
     }
 
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
     /// Begins a command: the next frame sent carries sequence id 0.
     pub fn restart(&mut self) {
         self.seq = 0;

@@ -1,2 +1,68 @@
-//! The Weir binary.
-fn main() {}
+//! The Weir binary: arguments to a configuration, a configuration to a running proxy.
+
+mod build;
+mod cli;
+mod logging;
+mod run;
+
+use clap::Parser;
+use cli::{Cli, Command, Source};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use weir_config::{Config, Report};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Exit status for a configuration that cannot be used.
+const BAD_CONFIG: u8 = 2;
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Run(source) => match load(&source) {
+            Ok(config) => started(run::run(config, source.config)),
+            Err(report) => bad(&report),
+        },
+        Command::Check { config } => match weir_config::load(&config) {
+            Ok(checked) => match build::settings(&checked).and_then(|_| build::target(&checked)) {
+                Ok(_) => {
+                    println!("{}: the configuration is good", config.display());
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("error: {error:#}");
+                    ExitCode::from(BAD_CONFIG)
+                }
+            },
+            Err(report) => bad(&report),
+        },
+        Command::ConfigSchema => {
+            println!("{:#}", weir_config::schema());
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn load(source: &Source) -> Result<Config, Report> {
+    match (&source.config, &source.backend) {
+        (Some(path), _) => weir_config::load(path),
+        (None, Some(backend)) => weir_config::from_backend(backend, source.listen.as_deref()),
+        // clap asks for one of the two; without either there is no server, and the report says so.
+        (None, None) => weir_config::from_backend("", source.listen.as_deref()),
+    }
+}
+
+fn bad(report: &Report) -> ExitCode {
+    eprintln!("{}", report.render(std::io::stderr().is_terminal()));
+    ExitCode::from(BAD_CONFIG)
+}
+
+fn started(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

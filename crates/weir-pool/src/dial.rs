@@ -1,0 +1,72 @@
+//! Connecting to a server, as far as its greeting.
+
+use crate::error::{ConnectError, RefusedLogin};
+use crate::upstream::{Target, Upstream};
+use std::io;
+use std::time::Duration;
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time::timeout;
+use weir_config::Address;
+use weir_net::{KeepAlive, PacketStream, Socket, Stream, TcpOptions};
+use weir_wire::MAX_PAYLOAD;
+use weir_wire::greeting::{FirstPacket, Greeting};
+
+/// Connects and reads the greeting. The server counts a connection that ends here as an error against Weir's
+/// address (`max_connect_errors`), so the caller goes on to log in.
+pub async fn dial(upstream: &Upstream, target: &Target) -> Result<(PacketStream, Greeting), ConnectError> {
+    let result = match timeout(target.connect_timeout, connect_and_greet(target)).await {
+        Ok(result) => result,
+        Err(_) => Err(ConnectError::Timeout {
+            server: target.name.clone(),
+            address: target.address.to_string(),
+            seconds: target.connect_timeout.as_secs_f64(),
+        }),
+    };
+    match &result {
+        Ok((_, greeting)) => upstream.greeted(greeting),
+        Err(error) if error.is_unreachable() => upstream.unreachable(error),
+        Err(_) => {}
+    }
+    result
+}
+
+async fn connect_and_greet(target: &Target) -> Result<(PacketStream, Greeting), ConnectError> {
+    let address = target.address.to_string();
+    let stream = connect(&target.address, target.keepalive).await.map_err(|source| {
+        ConnectError::Unreachable { server: target.name.clone(), address: address.clone(), source }
+    })?;
+    let mut packets = PacketStream::new(stream, Vec::new(), MAX_PAYLOAD);
+    let payload = packets.read().await.map_err(|e| ConnectError::packet(&target.name, &address, e))?;
+    match Greeting::parse_first(&payload) {
+        Ok(FirstPacket::Greeting(greeting)) => Ok((packets, *greeting)),
+        Ok(FirstPacket::Refused(err)) => {
+            let payload = err.to_payload();
+            Err(ConnectError::Refused { server: target.name.clone(), refusal: RefusedLogin { err, payload } })
+        }
+        Err(e) => Err(ConnectError::Protocol { server: target.name.clone(), what: e.to_string() }),
+    }
+}
+
+async fn connect(address: &Address, keepalive: Duration) -> io::Result<Stream> {
+    match address {
+        Address::Unix(path) => Ok(Stream::Plain(Socket::Unix(UnixStream::connect(path).await?))),
+        Address::Tcp { host, port } => {
+            let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
+            for candidate in lookup_host((host.as_str(), *port)).await? {
+                match TcpStream::connect(candidate).await {
+                    Ok(tcp) => {
+                        tcp_options(keepalive).apply(&tcp)?;
+                        return Ok(Stream::Plain(Socket::Tcp(tcp)));
+                    }
+                    Err(e) => last = e,
+                }
+            }
+            Err(last)
+        }
+    }
+}
+
+fn tcp_options(idle: Duration) -> TcpOptions {
+    let keepalive = (!idle.is_zero()).then(|| KeepAlive { idle, ..KeepAlive::default() });
+    TcpOptions { keepalive, ..TcpOptions::default() }
+}

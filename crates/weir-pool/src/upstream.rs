@@ -1,0 +1,123 @@
+//! What is known of one server: how to reach it, how it greets, how many connections it may still get.
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use weir_config::{Address, Compression, TlsMode};
+use weir_wire::greeting::Greeting;
+
+/// How to reach a server; exchanged as a whole at a reload.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub name: String,
+    pub address: Address,
+    pub max_connections: u32,
+    pub tls_mode: TlsMode,
+    /// Present unless TLS is disabled.
+    pub tls: Option<Arc<rustls::ClientConfig>>,
+    pub compression: Compression,
+    pub connect_timeout: Duration,
+    pub keepalive: Duration,
+}
+
+/// One server behind Weir.
+#[derive(Debug)]
+pub struct Upstream {
+    target: ArcSwap<Target>,
+    /// The last greeting seen. It is what clients are greeted after.
+    greeting: ArcSwapOption<Greeting>,
+    /// Why the server could not be reached at the last try; `None` while it can.
+    trouble: Mutex<Option<String>>,
+    open: AtomicU32,
+}
+
+impl Upstream {
+    pub fn new(target: Target) -> Self {
+        Self {
+            target: ArcSwap::from_pointee(target),
+            greeting: ArcSwapOption::empty(),
+            trouble: Mutex::new(Some("not tried yet".to_owned())),
+            open: AtomicU32::new(0),
+        }
+    }
+
+    pub fn target(&self) -> Arc<Target> {
+        self.target.load_full()
+    }
+
+    /// Connections opened from now on follow `target`.
+    pub fn retarget(&self, target: Target) {
+        let moved = self.target.load().address != target.address;
+        self.target.store(Arc::new(target));
+        if moved {
+            self.greeting.store(None);
+        }
+    }
+
+    pub fn greeting(&self) -> Option<Arc<Greeting>> {
+        self.greeting.load_full()
+    }
+
+    /// Why the server cannot be reached, if it cannot.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().clone()
+    }
+
+    /// Connections open now.
+    pub fn open(&self) -> u32 {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Takes one of the connections that the server may have; `Err` is the limit.
+    pub fn take_slot(self: &Arc<Self>, limit: u32) -> Result<Slot, u32> {
+        let mut open = self.open.load(Ordering::Relaxed);
+        loop {
+            if open >= limit {
+                return Err(limit);
+            }
+            match self.open.compare_exchange_weak(open, open + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(Slot { upstream: Arc::clone(self) }),
+                Err(now) => open = now,
+            }
+        }
+    }
+
+    pub(crate) fn greeted(&self, greeting: &Greeting) {
+        let same = self.greeting.load().as_ref().is_some_and(|known| {
+            (known.caps, known.charset, known.status) == (greeting.caps, greeting.charset, greeting.status)
+                && (&known.version, &known.plugin) == (&greeting.version, &greeting.plugin)
+        });
+        if !same {
+            self.greeting.store(Some(Arc::new(greeting.clone())));
+        }
+        let mut trouble = self.trouble.lock();
+        if trouble.is_some() {
+            tracing::info!(server = %self.target.load().name, event = "server_up",
+                version = %String::from_utf8_lossy(&greeting.version), "server is reachable");
+            *trouble = None;
+        }
+    }
+
+    pub(crate) fn unreachable(&self, why: &crate::ConnectError) {
+        let mut trouble = self.trouble.lock();
+        let text = why.to_string();
+        if trouble.as_ref() != Some(&text) {
+            tracing::warn!(server = %self.target.load().name, event = "server_down", why = %text, "server is not reachable");
+            *trouble = Some(text);
+        }
+    }
+}
+
+/// The right to one connection; given back when dropped.
+#[derive(Debug)]
+pub struct Slot {
+    upstream: Arc<Upstream>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.upstream.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}

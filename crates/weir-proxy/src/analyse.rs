@@ -1,0 +1,109 @@
+//! Step 5: what a statement means to Weir. Never fails: what is not understood is for the server.
+
+use crate::session::Session;
+use std::ops::Range;
+use weir_sql::{Keyword, Statement, StatementKind, WeirCommand, parse_kill, quick};
+use weir_wire::attributes::statement_offset;
+use weir_wire::caps;
+use weir_wire::command::QUERY;
+use weir_wire::frame::put_packet;
+
+/// Statements whose text is kept while they run. A longer one that its client abandons is left to finish: 4 KiB
+/// holds nearly every read, and the copy is paid for every statement.
+const KEPT_MAX: usize = 4 * 1024;
+
+/// What becomes of a statement.
+#[derive(Debug)]
+pub(crate) enum Meaning {
+    /// It is passed on as it stands.
+    ForServer,
+    /// It is passed on with other bytes: a KILL of one of Weir's ids.
+    Rewritten(Vec<u8>),
+    /// SHOW WEIR SESSION.
+    ShowSession,
+}
+
+/// A statement, as far as it was looked at.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub meaning: Meaning,
+    /// The server may ask for a local file.
+    pub local_infile: bool,
+    /// The text to keep while it runs; empty where the statement is surely no read.
+    pub text: &'a [u8],
+}
+
+impl Session {
+    /// Looks at a whole COM_QUERY.
+    pub(crate) fn analyse<'a>(&mut self, payload: &'a [u8]) -> Asked<'a> {
+        let plain = |text| Asked { meaning: Meaning::ForServer, local_infile: false, text };
+        // A payload that ends within its attributes is the server's to refuse.
+        let Ok(offset) = statement_offset(payload, self.caps) else { return plain(&[]) };
+        let sql = &payload[offset..];
+        let (mode, multi) = (self.lex_mode(), self.caps & caps::MULTI_STATEMENTS != 0);
+        let look = quick(sql, mode, multi);
+        let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
+        if !look.needs_full {
+            return plain(text);
+        }
+        let found = Statement::classify(sql, mode, multi);
+        if found.weir == Some(WeirCommand::ShowSession) {
+            return Asked { meaning: Meaning::ShowSession, local_infile: false, text: &[] };
+        }
+        let mapped = parse_kill(sql, mode)
+            .and_then(|kill| Some((self.worker.shared.registry.server_id(kill.id)?, kill.id_span)));
+        let meaning = match mapped {
+            Some((id, span)) => {
+                Meaning::Rewritten(splice(payload, offset + span.start..offset + span.end, &id.to_string()))
+            }
+            None => Meaning::ForServer,
+        };
+        Asked { meaning, local_infile: found.local_infile, text }
+    }
+
+    /// Looks at the first part of a COM_QUERY too long to hold: what it begins with is all there is to go by.
+    pub(crate) fn analyse_part(&mut self, so_far: &[u8]) {
+        let Ok(offset) = statement_offset(so_far, self.caps) else { return };
+        let found = Statement::classify(&so_far[offset..], self.lex_mode(), false);
+        self.current.local_infile = found.local_infile;
+        self.current.kind = Some(StatementKind::Other);
+    }
+
+    /// The kind of a statement that is prepared; `body` is what follows the command byte.
+    pub(crate) fn kind_of(&self, body: &[u8]) -> StatementKind {
+        Statement::classify(body, self.lex_mode(), false).kind
+    }
+
+    /// The kind of the command under way.
+    pub(crate) fn current_kind(&self) -> StatementKind {
+        let current = &self.current;
+        match current.kind {
+            Some(kind) => kind,
+            None if current.command != QUERY || current.text.is_empty() => StatementKind::Other,
+            None => {
+                let multi = self.caps & caps::MULTI_STATEMENTS != 0;
+                Statement::classify(&current.text, self.lex_mode(), multi).kind
+            }
+        }
+    }
+}
+
+/// Whether a statement that begins so may be a read, or the end of a transaction.
+fn may_read(leading: Option<Keyword>) -> bool {
+    use Keyword as K;
+    match leading {
+        None => true,
+        Some(word) => !matches!(word, K::Insert | K::Update | K::Delete | K::Replace | K::Load | K::Call),
+    }
+}
+
+/// The packet of `payload` with other text at `span`.
+fn splice(payload: &[u8], span: Range<usize>, text: &str) -> Vec<u8> {
+    let mut changed = Vec::with_capacity(payload.len() + text.len());
+    changed.extend_from_slice(&payload[..span.start]);
+    changed.extend_from_slice(text.as_bytes());
+    changed.extend_from_slice(&payload[span.end..]);
+    let mut packet = Vec::with_capacity(changed.len() + weir_wire::HEADER);
+    put_packet(&mut packet, 0, &changed);
+    packet
+}

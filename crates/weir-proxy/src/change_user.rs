@@ -1,0 +1,130 @@
+//! COM_CHANGE_USER: the client proves itself to Weir anew, and Weir to the server, on the connections they have.
+
+use crate::accept::host;
+use crate::greet::{read_error, refuse};
+use crate::login::{Offer, authenticate, is_access_denied, pad, refusal};
+use crate::session::Session;
+use std::sync::Arc;
+use tokio::time::{Instant, timeout};
+use weir_auth::Secret;
+use weir_model::{AuthFailure, CloseReason};
+use weir_net::{PacketError, PacketStream};
+use weir_pool::ConnectError;
+use weir_sql::CharsetClass;
+use weir_wire::login::ChangeUser;
+use weir_wire::packet::{ErrPacket, parse_ok_head};
+
+/// Carries out a COM_CHANGE_USER. On failure the client is told and its connection closed, as MySQL does: the server
+/// has then ended the session already (trap P17).
+pub(crate) async fn change_user(session: &mut Session, body: Vec<u8>) -> Result<(), CloseReason> {
+    let limit = session.limits.login_timeout;
+    match timeout(limit, exchange(session, &body)).await {
+        Ok(result) => result,
+        Err(_) => Err(CloseReason::LoginTimeout),
+    }
+}
+
+async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason> {
+    let started = Instant::now();
+    let worker = Arc::clone(&session.worker);
+    let settings = worker.shared.settings();
+    let early = std::mem::take(&mut session.held_up);
+    let mut client = PacketStream::new(session.client.take(), early, settings.limits.login_bytes);
+    client.set_seq(1);
+    let request = match ChangeUser::parse(body, session.client_caps) {
+        Ok(request) => request,
+        Err(_) => {
+            let err = ErrPacket::new(1047, b"08S01", "Unknown command");
+            return Err(give_up(session, client, &err, CloseReason::ClientProtocol).await);
+        }
+    };
+    let offer = Offer {
+        user: &request.user,
+        plugin: request.plugin.as_deref(),
+        response: &request.auth_response,
+        nonce: session.client_nonce,
+        caps: session.client_caps,
+        change_user: true,
+    };
+    let (identity, nonce) = match authenticate(&worker, &settings, &mut client, offer).await {
+        Ok(proven) => proven,
+        Err(failure) => {
+            worker.stats().auth_failed(failure);
+            pad(started, settings.limits.auth_failure_delay).await;
+            let err = refusal(failure, &request.user, &host(session.peer), !request.auth_response.is_empty());
+            return Err(give_up(session, client, &err, CloseReason::AuthFailed).await);
+        }
+    };
+    session.client_nonce = nonce;
+    let changed = at_server(session, &request, identity.candidates()).await;
+    let (ok, secret) = match changed {
+        Ok(changed) => changed,
+        Err(error) => {
+            worker.stats().auth_failed(AuthFailure::RefusedByServer);
+            if is_access_denied(&error) {
+                identity.rejected(&worker);
+            }
+            pad(started, settings.limits.auth_failure_delay).await;
+            return Err(give_up(session, client, &error.to_client(), CloseReason::AuthFailed).await);
+        }
+    };
+    identity.accepted(&worker, &secret);
+    worker.stats().login_ok();
+    adopt(session, &request, &ok);
+    (session.identity, session.secret) = (Arc::new(identity), secret);
+    client.write(&ok).await.map_err(|e| read_error(PacketError::Io(e)))?;
+    let (stream, held) = client.into_parts();
+    session.client = stream;
+    session.starved = held.is_empty();
+    session.held_up = held;
+    Ok(())
+}
+
+/// Sends COM_CHANGE_USER to the server. MySQL closes after a refusal, so only one password can be tried: the current.
+async fn at_server(
+    session: &mut Session,
+    request: &ChangeUser,
+    candidates: &[Secret],
+) -> Result<(Vec<u8>, Secret), ConnectError> {
+    let target = session.worker.shared.upstream.target();
+    let secret = candidates.first().cloned().unwrap_or_default();
+    session.server.restart_sequence();
+    let early = std::mem::take(&mut session.held_down);
+    let mut server = PacketStream::new(session.server.take(), early, weir_wire::MAX_PAYLOAD);
+    let plugin = session.greeting.plugin.clone();
+    let result = weir_pool::change_user(
+        &target,
+        &mut server,
+        session.caps,
+        request.clone(),
+        secret.clone(),
+        (&plugin, session.server_nonce),
+    )
+    .await;
+    (session.server, session.held_down) = server.into_parts();
+    let (ok, nonce) = result?;
+    session.server_nonce = nonce;
+    Ok((ok, secret))
+}
+
+/// The session starts anew under another user.
+fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
+    if let Ok(head) = parse_ok_head(ok) {
+        session.walker.set_status(head.status);
+    }
+    session.statements.clear();
+    if let Some(charset) = request.charset {
+        session.charset = CharsetClass::from_collation_id(charset);
+    }
+}
+
+async fn give_up(
+    session: &mut Session,
+    mut client: PacketStream,
+    err: &ErrPacket,
+    reason: CloseReason,
+) -> CloseReason {
+    refuse(&session.worker, &mut client, err).await;
+    crate::close::linger(client.into_parts().0).await;
+    reason
+}

@@ -1,0 +1,48 @@
+//! The last step: ending connections so that what was said last arrives.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::timeout;
+use weir_net::{Stream, with_scratch, write_all};
+use weir_wire::command;
+use weir_wire::frame::put_packet;
+
+/// How long a client is given to take an error before its connection is reset.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Bytes read and dropped while lingering; a client that sends more is not listening.
+const LINGER_BYTES: usize = 1 << 20;
+
+/// Closes after an error was sent: closing a socket with unread bytes resets it, and a reset overtakes the error.
+/// So the sending side is ended first, and what the client still sends is read and dropped for a moment.
+pub(crate) async fn linger(mut stream: Stream) {
+    let drained = async {
+        if poll_fn(|cx| stream.poll_shutdown(cx)).await.is_err() {
+            return;
+        }
+        let mut dropped = 0;
+        while dropped < LINGER_BYTES {
+            match poll_fn(|cx| with_scratch(|scratch| stream.poll_read(cx, scratch))).await {
+                Ok(0) | Err(_) => return,
+                Ok(n) => dropped += n,
+            }
+        }
+    };
+    // Running out of time is an end as well.
+    let _ = timeout(LINGER, drained).await;
+}
+
+/// Says COM_QUIT to the server, so that it does not log an aborted connection. Does not wait.
+pub(crate) async fn quit_server(stream: &mut Stream) {
+    stream.restart_sequence();
+    let mut bytes = Vec::with_capacity(5);
+    put_packet(&mut bytes, 0, &[command::QUIT]);
+    // One try: a server that cannot take five bytes is gone or stuck, and closing will do.
+    let mut writing = std::pin::pin!(write_all(stream, &bytes));
+    poll_fn(|cx| {
+        let _ = writing.as_mut().poll(cx);
+        Poll::Ready(())
+    })
+    .await;
+}

@@ -1,0 +1,189 @@
+//! Step 4: a request of the client, decoded as far as Weir must, and sent on its way.
+
+use crate::analyse::{Asked, Meaning};
+use crate::session::{Exit, Phase, Session};
+use std::task::Context;
+use std::time::Instant;
+use weir_model::CloseReason;
+use weir_wire::command::{self as com, Shape, shape};
+use weir_wire::frame::put_packet;
+use weir_wire::packet::ErrPacket;
+use weir_wire::request::{Request, Span};
+
+/// ER_SPECIFIC_ACCESS_DENIED_ERROR.
+const SPECIFIC_ACCESS_DENIED: u16 = 1227;
+
+impl Session {
+    /// Handles the request at the front of `bytes`; returns how many bytes it took, 0 where more must be read first.
+    pub(crate) fn command(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<usize, Exit> {
+        match Request::peek(bytes) {
+            Request::Incomplete => Ok(0),
+            Request::Whole { payload, len, .. } => {
+                self.whole(cx, payload, &bytes[..len])?;
+                Ok(len)
+            }
+            Request::Begun { so_far, .. } => {
+                let limit = self.limits.statement_bytes.min(weir_net::SCRATCH / 2);
+                if must_be_whole(so_far[0]) && bytes.len() < limit {
+                    return Ok(0);
+                }
+                self.begun(cx, so_far, bytes)
+            }
+        }
+    }
+
+    /// A request that is all there.
+    fn whole(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
+        let Some((&command, body)) = payload.split_first() else {
+            // An empty packet is no command; the server says so in its own words.
+            return self.forward(cx, com::SLEEP, packet);
+        };
+        match command {
+            com::QUERY => return self.query(cx, payload, packet),
+            com::QUIT => {
+                self.forward(cx, command, packet)?;
+                self.exit = Some(Exit::Close(CloseReason::Quit));
+                return Ok(());
+            }
+            com::CHANGE_USER => {
+                self.exit = Some(Exit::ChangeUser(body.to_vec()));
+                return Ok(());
+            }
+            com::PROCESS_KILL => {
+                if let Some(mapped) = self.map_process_kill(body) {
+                    return self.forward(cx, command, &mapped);
+                }
+            }
+            com::RESET_CONNECTION => self.statements.clear(),
+            _ if com::is_replication(command) && !self.identity.replication => {
+                return self.refuse_replication(cx, command, packet.len());
+            }
+            _ => {}
+        }
+        self.forward(cx, command, packet)?;
+        self.note(command, body);
+        Ok(())
+    }
+
+    /// The first part of a request too long to hold, or of one that need not be held.
+    fn begun(&mut self, cx: &mut Context<'_>, so_far: &[u8], bytes: &[u8]) -> Result<usize, Exit> {
+        let command = so_far[0];
+        if command == com::CHANGE_USER || com::is_replication(command) {
+            let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
+            return Err(Exit::Tell(CloseReason::ClientProtocol, err));
+        }
+        self.begin(command);
+        if command == com::QUERY {
+            self.analyse_part(so_far);
+        }
+        self.note(command, &so_far[1..]);
+        let mut span = Span::before_packet();
+        let (n, done) = span.take(bytes);
+        self.phase = match (done, shape(command)) {
+            (false, _) => Phase::Request(span),
+            (true, Shape::None) => Phase::Idle,
+            (true, _) => Phase::Answer,
+        };
+        self.send_up(cx, &bytes[..n])?;
+        Ok(n)
+    }
+
+    fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
+        let Asked { meaning, local_infile, text } = self.analyse(payload);
+        match meaning {
+            Meaning::ForServer => {
+                self.forward(cx, com::QUERY, packet)?;
+                self.current.local_infile = local_infile;
+                self.current.text.extend_from_slice(text);
+                Ok(())
+            }
+            Meaning::Rewritten(packet) => self.forward(cx, com::QUERY, &packet),
+            Meaning::ShowSession => {
+                self.begin(com::QUERY);
+                let mut out = Vec::new();
+                self.show_session(&mut out);
+                self.answer(cx, com::QUERY, packet.len(), &out)
+            }
+        }
+    }
+
+    /// Sends a whole request to the server and expects its answer.
+    pub(crate) fn forward(&mut self, cx: &mut Context<'_>, command: u8, packet: &[u8]) -> Result<(), Exit> {
+        self.begin(command);
+        self.phase = match shape(command) {
+            Shape::None => {
+                self.worker.stats().command_unanswered(command, packet.len() as u64, 0);
+                Phase::Idle
+            }
+            Shape::Binlog => Phase::Binlog,
+            _ => Phase::Answer,
+        };
+        self.send_up(cx, packet)
+    }
+
+    fn begin(&mut self, command: u8) {
+        self.commands += 1;
+        let current = &mut self.current;
+        current.command = command;
+        current.kind = None;
+        current.local_infile = false;
+        current.in_transaction = self.walker.in_transaction();
+        current.started = Instant::now();
+        (current.bytes_in, current.bytes_out) = (0, 0);
+        self.walker.begin(shape(command));
+        self.server.restart_sequence();
+    }
+
+    fn send_up(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<(), Exit> {
+        self.current.bytes_in += bytes.len() as u64;
+        if let Err(e) = self.to_server.send(&mut self.server, cx, bytes) {
+            self.server_write_failed(&e)?;
+        }
+        Ok(())
+    }
+
+    /// Sends an answer of Weir's own, to a request that goes no further.
+    fn answer(&mut self, cx: &mut Context<'_>, command: u8, taken: usize, bytes: &[u8]) -> Result<(), Exit> {
+        if self.to_client.send(&mut self.client, cx, bytes).is_err() {
+            return Err(Exit::Close(CloseReason::ClientIo));
+        }
+        let elapsed = self.current.started.elapsed().as_nanos() as u64;
+        self.worker.stats().command_done(command, elapsed, 0, taken as u64, bytes.len() as u64);
+        Ok(())
+    }
+
+    fn refuse_replication(&mut self, cx: &mut Context<'_>, command: u8, taken: usize) -> Result<(), Exit> {
+        let text =
+            "Access denied; this user may not replicate through Weir (replication = true under its [[user]])";
+        let err = ErrPacket::new(SPECIFIC_ACCESS_DENIED, b"42000", text);
+        self.begin(command);
+        self.worker.stats().own_error(err.code);
+        let mut out = Vec::new();
+        put_packet(&mut out, 1, &err.to_payload());
+        self.answer(cx, command, taken, &out)
+    }
+
+    /// Keeps what must be known of prepared statements: whether running them may be cut short.
+    fn note(&mut self, command: u8, body: &[u8]) {
+        match command {
+            com::STMT_PREPARE => self.current.kind = Some(self.kind_of(body)),
+            com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
+                self.current.kind = statement_id(body).and_then(|id| self.statements.get(&id).copied());
+            }
+            com::STMT_CLOSE => {
+                statement_id(body).and_then(|id| self.statements.remove(&id));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Commands that Weir must see whole, up to `limits.statement_bytes`.
+fn must_be_whole(command: u8) -> bool {
+    matches!(command, com::QUERY | com::STMT_PREPARE | com::CHANGE_USER | com::PROCESS_KILL)
+        || com::is_replication(command)
+}
+
+fn statement_id(body: &[u8]) -> Option<u32> {
+    body.first_chunk().map(|id| u32::from_le_bytes(*id))
+}

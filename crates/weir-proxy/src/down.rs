@@ -1,0 +1,177 @@
+//! From the server to the client: answers, found by the walker, and what a server says unasked.
+
+use crate::session::{Exit, Phase, Session, Turn};
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use weir_model::CloseReason;
+use weir_net::with_scratch;
+use weir_wire::command;
+use weir_wire::packet::ErrPacket;
+use weir_wire::request::LocalInfile;
+use weir_wire::response::Event;
+
+/// CR_SERVER_LOST, the number that clients give a lost connection themselves.
+const SERVER_LOST: u16 = 2013;
+/// ER_MALFORMED_PACKET.
+const MALFORMED_PACKET: u16 = 1835;
+/// ER_NOT_ALLOWED_COMMAND.
+const NOT_ALLOWED: u16 = 1148;
+
+/// What became of bytes that the server sent.
+enum Walked {
+    /// They are passed on; `n` of them, the rest is held.
+    PassOn(usize),
+    Exit(Exit),
+}
+
+impl Session {
+    /// Moves what can be moved towards the client.
+    pub(crate) fn poll_down(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
+        if !self.to_client.is_empty() {
+            match self.to_client.poll(&mut self.client, cx) {
+                Poll::Ready(Ok(())) => return Ok(Turn::Moved),
+                Poll::Ready(Err(e)) => return Err(self.client_write_failed(&e)),
+                // Back-pressure: nothing more is read from the server before the client has taken this.
+                Poll::Pending => return Ok(Turn::Blocked),
+            }
+        }
+        self.poll_server(cx, false)
+    }
+
+    /// As [`Self::poll_down`] with nobody to pass anything on to.
+    pub(crate) fn poll_down_discarding(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
+        self.poll_server(cx, true)
+    }
+
+    fn poll_server(&mut self, cx: &mut Context<'_>, discard: bool) -> Result<Turn, Exit> {
+        with_scratch(|scratch| {
+            let held = self.held_down.len();
+            scratch[..held].copy_from_slice(&self.held_down);
+            let n = match self.server.poll_read(cx, &mut scratch[held..]) {
+                Poll::Pending => return Ok(Turn::Blocked),
+                Poll::Ready(Ok(0)) => return Err(self.server_gone(CloseReason::ServerGone)),
+                Poll::Ready(Ok(n)) => n,
+                Poll::Ready(Err(e)) => {
+                    tracing::debug!(event = "server_read_failed", client = self.entry.handle.id(), error = %e);
+                    return Err(self.server_gone(CloseReason::ServerIo));
+                }
+            };
+            self.held_down.clear();
+            let bytes = &scratch[..held + n];
+            let answered = self.phase != Phase::Idle;
+            let passed = if answered {
+                match self.walk(bytes) {
+                    Walked::PassOn(n) => n,
+                    Walked::Exit(exit) => return Err(exit),
+                }
+            } else {
+                // Said unasked (4031, 1927, a shutdown): the client hears it as it would from the server.
+                bytes.len()
+            };
+            if passed < bytes.len() {
+                self.held_down.extend_from_slice(&bytes[passed..]);
+            }
+            let now = self.done_at(answered);
+            self.current.bytes_out += passed as u64;
+            if !discard && let Err(e) = self.to_client.send(&mut self.client, cx, &bytes[..passed]) {
+                return Err(self.client_write_failed(&e));
+            }
+            if let Some(answered_at) = now {
+                self.observe_done(answered_at);
+            }
+            Ok(Turn::Moved)
+        })
+    }
+
+    /// The time, if the answer has just become complete.
+    fn done_at(&self, answered: bool) -> Option<Instant> {
+        (answered && self.phase == Phase::Idle).then(Instant::now)
+    }
+
+    /// Walks over an answer, and moves the phase where it ends.
+    fn walk(&mut self, bytes: &[u8]) -> Walked {
+        let mut at = 0;
+        loop {
+            let (n, event) = match self.walker.walk(&bytes[at..]) {
+                Ok(walked) => walked,
+                Err(e) => {
+                    tracing::error!(event = "server_protocol", client = self.entry.handle.id(),
+                        command = command::name(self.current.command), what = %e, "the server's answer is not understood");
+                    let err = ErrPacket::new(MALFORMED_PACKET, b"HY000", format!("Weir: {e}"));
+                    return Walked::Exit(Exit::Tell(CloseReason::ServerProtocol, err));
+                }
+            };
+            at += n;
+            match event {
+                Event::More => return Walked::PassOn(at),
+                Event::Done => {
+                    self.answered();
+                    if at < bytes.len() {
+                        return self.surplus(bytes.len() - at);
+                    }
+                    return Walked::PassOn(at);
+                }
+                Event::LocalInfileAsked if self.current.local_infile => self.walker.allow_local_infile(),
+                Event::LocalInfileAsked => return Walked::Exit(refuse_local_infile()),
+                Event::LocalInfileSent => {
+                    self.phase = Phase::LocalInfile(LocalInfile::default());
+                    return Walked::PassOn(at);
+                }
+            }
+        }
+    }
+
+    /// The answer is complete.
+    fn answered(&mut self) {
+        if let Phase::Request(_) = self.phase {
+            // The server answered before it had the whole request (1153); the rest of it is still passed on, and the
+            // server closes when it will.
+            self.walker.begin(command::Shape::Single);
+            return;
+        }
+        self.phase = Phase::Idle;
+        if let (Some(prepared), Some(kind)) = (self.walker.prepared(), self.current.kind)
+            && self.statements.len() < self.limits.max_statements as usize
+        {
+            self.statements.insert(prepared.id, kind);
+        }
+    }
+
+    /// Bytes behind a complete answer that nobody asked for.
+    fn surplus(&mut self, bytes: usize) -> Walked {
+        tracing::error!(
+            event = "server_protocol",
+            client = self.entry.handle.id(),
+            bytes,
+            command = command::name(self.current.command),
+            "the server sent more than one answer"
+        );
+        let err = ErrPacket::new(MALFORMED_PACKET, b"HY000", "Weir: the server sent more than one answer");
+        Walked::Exit(Exit::Tell(CloseReason::ServerProtocol, err))
+    }
+
+    /// The server's connection has ended. Between commands the client's ends as quietly; a client that waits for an
+    /// answer is told, and nothing is ever made up to look like an end of rows (trap P47).
+    fn server_gone(&mut self, reason: CloseReason) -> Exit {
+        match self.phase {
+            Phase::Idle => Exit::Close(reason),
+            _ if !self.walker.at_boundary() || !self.held_down.is_empty() => Exit::Close(reason),
+            _ => {
+                let text = "Lost connection to MySQL server during query (weir: whether the statement took effect is not known)";
+                Exit::Tell(reason, ErrPacket::new(SERVER_LOST, b"HY000", text))
+            }
+        }
+    }
+
+    fn client_write_failed(&mut self, error: &io::Error) -> Exit {
+        tracing::debug!(event = "client_write_failed", client = self.entry.handle.id(), error = %error);
+        if self.phase == Phase::Idle { Exit::Close(CloseReason::ClientGone) } else { Exit::Vanished }
+    }
+}
+
+/// A server asks for a file of a client that has not sent LOAD DATA LOCAL (trap P51).
+fn refuse_local_infile() -> Exit {
+    let text = "The used command is not allowed (weir: the server asked for a local file, and the statement is no LOAD DATA LOCAL)";
+    Exit::Tell(CloseReason::ServerProtocol, ErrPacket::new(NOT_ALLOWED, b"42000", text))
+}

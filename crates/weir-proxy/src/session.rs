@@ -1,0 +1,385 @@
+//! A session: one client, its server connection, and where the two are in their conversation.
+//!
+//! Two pumps move bytes: `up.rs` from the client to the server, `down.rs` back. Both are called until neither
+//! can move; what they may do follows from the phase:
+//!
+//! ```text
+//!            whole request                     answer complete
+//!   Idle ---------------------> Answer -----------------------------> Idle
+//!    |  first part   rest sent   ^ |  ^                                ^
+//!    +-----> Request ------------+ |  +-- empty packet -- LocalInfile  |
+//!    |                             +---- file asked for ------^        |
+//!    +-----> Binlog (both ways, until the stream ends) ----------------+
+//! ```
+
+use crate::change_user::change_user;
+use crate::login::{Identity, LoggedIn};
+use crate::observe;
+use crate::registry::{Entry, Registry};
+use crate::settings::Settings;
+use crate::shared::ClientCount;
+use crate::vanish::vanish;
+use crate::watchdog::Watchdog;
+use crate::worker::Worker;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use weir_auth::Secret;
+use weir_model::{CloseReason, Limits, ServerFamily};
+use weir_net::Stream;
+use weir_pool::Slot;
+use weir_sql::{CharsetClass, LexMode, StatementKind};
+use weir_wire::caps::Caps;
+use weir_wire::frame::put_packet;
+use weir_wire::greeting::{Greeting, Nonce};
+use weir_wire::packet::{ErrPacket, status};
+use weir_wire::request::{LocalInfile, Span};
+use weir_wire::response::Walker;
+
+/// Where the conversation is. `up.rs` and `down.rs` move it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Between commands.
+    Idle,
+    /// A request too long to hold is being passed on.
+    Request(Span),
+    /// The request is with the server; its answer is due or under way.
+    Answer,
+    /// The server has asked for a local file, and the client sends it.
+    LocalInfile(LocalInfile),
+    /// The connection streams the binary log.
+    Binlog,
+}
+
+/// Whether a pump got anywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Moved,
+    Blocked,
+}
+
+/// What the pumps cannot do themselves.
+#[derive(Debug)]
+pub(crate) enum Exit {
+    /// The session is over.
+    Close(CloseReason),
+    /// The session is over, and the client is told why.
+    Tell(CloseReason, ErrPacket),
+    /// The client asks for COM_CHANGE_USER; the payload without its command byte.
+    ChangeUser(Vec<u8>),
+    /// The client is gone while a request is under way.
+    Vanished,
+}
+
+/// Bytes on their way out that the peer has not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Unsent {
+    bytes: Vec<u8>,
+    at: usize,
+    /// The stream holds bytes inside (TLS, compression).
+    inside: bool,
+}
+
+/// The command under way.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub command: u8,
+    /// The statement's text, kept to judge what a client that vanishes leaves running.
+    pub text: Vec<u8>,
+    /// The kind where it is known without the text (a prepared statement's).
+    pub kind: Option<StatementKind>,
+    /// The text holds LOAD DATA LOCAL, so the server may ask for a file.
+    pub local_infile: bool,
+    /// The session was in a transaction before this command.
+    pub in_transaction: bool,
+    pub started: Instant,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+}
+
+pub(crate) struct Session {
+    pub worker: Arc<Worker>,
+    pub client: Stream,
+    pub server: Stream,
+    pub phase: Phase,
+    pub walker: Walker,
+    /// Read from the client, not yet passed on; what a pipelining client sent ahead.
+    pub held_up: Vec<u8>,
+    /// `held_up` does not hold a request that can be judged: read more first.
+    pub starved: bool,
+    /// Read from the server, not yet judged: part of a packet's head.
+    pub held_down: Vec<u8>,
+    pub to_server: Unsent,
+    pub to_client: Unsent,
+    pub current: Current,
+    /// Kinds of the client's prepared statements, by the server's id.
+    pub statements: HashMap<u32, StatementKind, foldhash::fast::RandomState>,
+    pub limits: Arc<Limits>,
+    pub watchdog: Watchdog,
+    pub identity: Arc<Identity>,
+    pub secret: Secret,
+    /// Flags agreed with the server, which are those of the client but for the link's.
+    pub caps: Caps,
+    /// Flags agreed with the client.
+    pub client_caps: Caps,
+    pub charset: CharsetClass,
+    pub client_nonce: Nonce,
+    pub server_nonce: Nonce,
+    pub greeting: Arc<Greeting>,
+    pub server_version: u32,
+    pub server_id: u32,
+    pub entry: Entry,
+    pub commands: u64,
+    /// What the command just taken asks for and the pumps cannot do.
+    pub exit: Option<Exit>,
+    pub peer: Option<SocketAddr>,
+    pub began: Instant,
+    _slot: Slot,
+    _count: ClientCount,
+}
+
+impl Session {
+    /// A session for a client that has just logged in.
+    pub fn new(
+        worker: &Arc<Worker>,
+        settings: &Settings,
+        logged_in: LoggedIn,
+        peer: Option<SocketAddr>,
+    ) -> Box<Session> {
+        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server } = logged_in;
+        let entry = Registry::enter(&worker.shared, id, server.connection_id);
+        let now = Instant::now();
+        observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
+        Box::new(Session {
+            worker: Arc::clone(worker),
+            client,
+            server: server.stream,
+            phase: Phase::Idle,
+            walker: Walker::new(server.caps, server.status),
+            starved: early.is_empty(),
+            held_up: early,
+            held_down: server.early,
+            to_server: Unsent::default(),
+            to_client: Unsent::default(),
+            current: Current::none(now),
+            statements: HashMap::default(),
+            limits: Arc::new(settings.limits.clone()),
+            watchdog: Watchdog::default(),
+            identity,
+            secret,
+            caps: server.caps,
+            client_caps: caps,
+            charset: CharsetClass::from_collation_id(u16::from(charset)),
+            client_nonce: nonce,
+            server_nonce: server.nonce,
+            server_version: version_number(&server.greeting.version),
+            greeting: server.greeting,
+            server_id: server.connection_id,
+            entry,
+            commands: 0,
+            exit: None,
+            peer,
+            began: now,
+            _slot: server.slot,
+            _count: worker.shared.count_client(),
+        })
+    }
+
+    /// Runs the conversation to its end.
+    pub async fn run(mut session: Box<Session>, peer: Option<SocketAddr>) -> CloseReason {
+        let mut registered = false;
+        let reason = loop {
+            let turn = poll_fn(|cx| {
+                if !registered {
+                    session.entry.handle.register(cx);
+                    registered = true;
+                }
+                session.poll(cx)
+            });
+            match turn.await {
+                Exit::ChangeUser(body) => {
+                    if let Err(reason) = Box::pin(change_user(&mut session, body)).await {
+                        break reason;
+                    }
+                }
+                Exit::Vanished => break Box::pin(vanish(&mut session)).await,
+                Exit::Tell(reason, err) => {
+                    Box::pin(session.tell(&err)).await;
+                    break reason;
+                }
+                Exit::Close(reason) => break reason,
+            }
+        };
+        observe::closed(&session, peer, reason);
+        session.worker.stats().server_closed();
+        if reason != CloseReason::Quit && !session.server_is_gone(reason) {
+            crate::close::quit_server(&mut session.server).await;
+        }
+        reason
+    }
+
+    fn server_is_gone(&self, reason: CloseReason) -> bool {
+        matches!(reason, CloseReason::ServerGone | CloseReason::ServerIo | CloseReason::ServerProtocol)
+            || self.phase != Phase::Idle
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        loop {
+            let turns = self.poll_up(cx).and_then(|up| Ok((up, self.poll_down(cx)?)));
+            match turns {
+                Err(exit) => return Poll::Ready(exit),
+                Ok((Turn::Blocked, Turn::Blocked)) => break,
+                Ok(_) => {}
+            }
+        }
+        if self.entry.handle.ended() {
+            return Poll::Ready(self.shut_down());
+        }
+        if self.worker.shared.draining() && self.is_idle() {
+            return Poll::Ready(self.shut_down());
+        }
+        self.poll_watchdog(cx)
+    }
+
+    /// Whether nothing is under way and no transaction is open.
+    pub fn is_idle(&self) -> bool {
+        self.phase == Phase::Idle && !self.walker.in_transaction() && self.to_client.is_empty()
+    }
+
+    fn shut_down(&self) -> Exit {
+        let err = ErrPacket::new(1053, b"08S01", "Server shutdown in progress (weir is stopping)");
+        Exit::Tell(CloseReason::Draining, err)
+    }
+
+    /// Sends a last error, if the bytes sent so far allow for one, and closes the client's connection gently.
+    async fn tell(&mut self, err: &ErrPacket) {
+        self.worker.stats().own_error(err.code);
+        let mut client = self.client.take();
+        if self.walker.at_boundary() {
+            let seq = if self.phase == Phase::Idle { 0 } else { self.walker.next_seq() };
+            let mut bytes = self.to_client.take();
+            put_packet(&mut bytes, seq, &err.to_payload());
+            if weir_net::write_all(&mut client, &bytes).await.is_err() {
+                return;
+            }
+        }
+        crate::close::linger(client).await;
+    }
+
+    /// How the server splits a statement of this session into tokens.
+    pub fn lex_mode(&self) -> LexMode {
+        let flags = self.walker.status();
+        let family = self.greeting.family();
+        LexMode {
+            family,
+            server_version: self.server_version,
+            ansi_quotes: family == ServerFamily::MariaDb && flags & status::ANSI_QUOTES != 0,
+            no_backslash_escapes: flags & status::NO_BACKSLASH_ESCAPES != 0,
+            charset: self.charset,
+        }
+    }
+}
+
+impl Current {
+    fn none(now: Instant) -> Self {
+        Self {
+            command: 0,
+            text: Vec::new(),
+            kind: None,
+            local_infile: false,
+            in_transaction: false,
+            started: now,
+            bytes_in: 0,
+            bytes_out: 0,
+        }
+    }
+}
+
+impl Unsent {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && !self.inside
+    }
+
+    /// What has not been taken yet.
+    pub fn take(&mut self) -> Vec<u8> {
+        let bytes = self.bytes.split_off(self.at);
+        *self = Self::default();
+        bytes
+    }
+
+    /// Sends `bytes` behind what already waits: as much as the stream takes now, the rest later.
+    #[inline]
+    pub fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &[u8]) -> std::io::Result<()> {
+        let mut rest = bytes;
+        if self.bytes.is_empty() {
+            while !rest.is_empty() {
+                match stream.poll_write(cx, rest) {
+                    Poll::Ready(Ok(n)) => rest = &rest[n..],
+                    Poll::Ready(Err(e)) => return Err(e),
+                    Poll::Pending => break,
+                }
+            }
+            self.inside = stream.needs_flush();
+        }
+        self.bytes.extend_from_slice(rest);
+        match self.inside {
+            // Pending only means that the rest goes later.
+            true => {
+                if let Poll::Ready(done) = self.poll(stream, cx) {
+                    done
+                } else {
+                    Ok(())
+                }
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Goes on sending what waits.
+    pub fn poll(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        while self.at < self.bytes.len() {
+            match stream.poll_write(cx, &self.bytes[self.at..]) {
+                Poll::Ready(Ok(n)) => self.at += n,
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
+                Poll::Pending => return Poll::Pending,
+            }
+            self.inside = stream.needs_flush();
+        }
+        if !self.bytes.is_empty() {
+            (self.bytes, self.at) = (Vec::new(), 0);
+        }
+        if self.inside {
+            std::task::ready!(stream.poll_flush(cx))?;
+            self.inside = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// `9.7.4` -> 90704, `5.5.5-10.11.19-MariaDB` -> 101119: as the servers compare versions in comments.
+fn version_number(version: &[u8]) -> u32 {
+    let version = version.strip_prefix(b"5.5.5-").unwrap_or(version);
+    let mut parts = version.split(|b| !b.is_ascii_digit()).map(|part| {
+        part.iter().fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
+    });
+    let mut next = || parts.next().unwrap_or(0).min(999);
+    let (major, minor, patch) = (next(), next(), next());
+    major * 10_000 + minor * 100 + patch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_become_the_numbers_of_version_comments() {
+        assert_eq!(version_number(b"9.7.4"), 90_704);
+        assert_eq!(version_number(b"5.5.5-10.11.19-MariaDB-0+deb12u1"), 101_119);
+        assert_eq!(version_number(b"11.8.2-MariaDB"), 110_802);
+        assert_eq!(version_number(b"junk"), 0);
+    }
+}

@@ -1,0 +1,92 @@
+//! What all workers share.
+
+use crate::registry::Registry;
+use crate::settings::Settings;
+use crate::users::Remembered;
+use arc_swap::ArcSwap;
+use aws_lc_rs::rand;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use weir_auth::RsaKeyPair;
+use weir_pool::Upstream;
+use weir_stats::Stats;
+use weir_wire::greeting::{Nonce, nonce_from_random};
+
+/// What all workers share. Nothing here is locked on a statement's path.
+#[derive(Debug)]
+pub struct Shared {
+    settings: ArcSwap<Settings>,
+    pub upstream: Arc<Upstream>,
+    pub registry: Registry,
+    pub stats: Arc<Stats>,
+    pub rsa: Arc<RsaKeyPair>,
+    pub remembered: Remembered,
+    pub(crate) probing: tokio::sync::Mutex<()>,
+    /// Clients logged in.
+    clients: AtomicU32,
+    draining: AtomicBool,
+}
+
+impl Shared {
+    pub fn new(settings: Settings, upstream: Arc<Upstream>, stats: Arc<Stats>, rsa: Arc<RsaKeyPair>) -> Self {
+        Self {
+            settings: ArcSwap::from_pointee(settings),
+            upstream,
+            registry: Registry::default(),
+            stats,
+            rsa,
+            remembered: Remembered::default(),
+            probing: tokio::sync::Mutex::new(()),
+            clients: AtomicU32::new(0),
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// Connections that begin from now on follow `settings`.
+    pub fn reload(&self, settings: Settings) {
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// Clients logged in now.
+    pub fn clients(&self) -> u32 {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Counts a client that has logged in, until the guard is dropped.
+    pub(crate) fn count_client(self: &Arc<Self>) -> ClientCount {
+        self.clients.fetch_add(1, Ordering::Relaxed);
+        ClientCount(Arc::clone(self))
+    }
+
+    /// From now on idle clients are sent away, and busy ones when their transaction ends.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+        self.registry.wake_all();
+    }
+
+    /// Whether Weir is on its way out.
+    pub fn draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// A new nonce, or `None` where the system has no randomness to give.
+    pub(crate) fn nonce(&self) -> Option<Nonce> {
+        let mut random = [0; 20];
+        rand::fill(&mut random).ok()?;
+        Some(nonce_from_random(random))
+    }
+}
+
+/// One client that is logged in.
+#[derive(Debug)]
+pub(crate) struct ClientCount(Arc<Shared>);
+
+impl Drop for ClientCount {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,44 @@
+//! SHOW WEIR SESSION: this client's session, as Weir sees it.
+
+use crate::accept::host;
+use crate::session::Session;
+use weir_wire::packet::status;
+use weir_wire::resultset::put_text;
+
+impl Session {
+    /// Appends the result set, as the answer to a command.
+    pub(crate) fn show_session(&self, out: &mut Vec<u8>) {
+        let target = self.worker.shared.upstream.target();
+        let flags = self.walker.status();
+        let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_owned();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let version = option_env!("CARGO_PKG_VERSION").unwrap_or("unknown");
+        let rows = [
+            ("weir_version", version.to_owned()),
+            ("client_id", self.entry.handle.id().to_string()),
+            ("user", text(&self.identity.user)),
+            ("client_host", host(self.peer)),
+            ("client_tls", self.client.tls_version().unwrap_or("none").to_owned()),
+            ("client_compression", compression(&self.client).to_owned()),
+            ("server", target.name.clone()),
+            ("server_version", text(&self.greeting.version)),
+            ("server_family", self.greeting.family().as_str().to_owned()),
+            ("server_connection_id", self.server_id.to_string()),
+            ("server_tls", self.server.tls_version().unwrap_or("none").to_owned()),
+            ("server_compression", compression(&self.server).to_owned()),
+            ("sharing", "session".to_owned()),
+            ("pinned", "yes (one server connection for each client)".to_owned()),
+            ("in_transaction", yes_no(flags & status::IN_TRANS != 0)),
+            ("autocommit", yes_no(flags & status::AUTOCOMMIT != 0)),
+            ("prepared_statements", self.statements.len().to_string()),
+            ("commands", self.commands.to_string()),
+            ("seconds", self.began.elapsed().as_secs().to_string()),
+        ];
+        let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+        put_text(out, self.caps, flags, 1, &["Variable_name", "Value"], &rows);
+    }
+}
+
+fn compression(stream: &weir_net::Stream) -> &'static str {
+    stream.compression().unwrap_or("none")
+}

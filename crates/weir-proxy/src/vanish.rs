@@ -1,0 +1,97 @@
+//! A client that is gone while its request is under way: what runs is ended or left to finish.
+
+use crate::session::{Exit, Phase, Session};
+use std::future::poll_fn;
+use std::task::Poll;
+use weir_model::CloseReason;
+use weir_net::Stream;
+use weir_sql::StatementKind as Kind;
+
+/// What to do with a statement whose client is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// End it, and the transaction with it.
+    Kill,
+    /// Let it finish, as both servers do with what runs outside a transaction (trap P47b).
+    Finish,
+    /// The server has not got all of the request: closing is enough, it runs nothing.
+    Close,
+}
+
+/// Ends the session of a client that is gone.
+pub(crate) async fn vanish(session: &mut Session) -> CloseReason {
+    let fate = fate(session.phase, session.current_kind(), session.current.in_transaction);
+    tracing::debug!(event = "client_vanished", client = session.entry.handle.id(), fate = ?fate,
+        kind = session.current_kind().as_str(), "a client left in the middle of a statement");
+    drop(session.client.take());
+    match fate {
+        Fate::Close => {}
+        Fate::Kill => {
+            if let Err(error) = session.kill_own().await {
+                tracing::warn!(event = "kill_failed", server_connection = session.server_id, why = %error,
+                    "could not end what a vanished client left running; closing its connection");
+            }
+        }
+        Fate::Finish => finish(session).await,
+    }
+    CloseReason::ClientGone
+}
+
+fn fate(phase: Phase, kind: Kind, in_transaction: bool) -> Fate {
+    match (phase, kind) {
+        (Phase::Idle | Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog, _) => Fate::Close,
+        (Phase::Answer, Kind::Read) => Fate::Kill,
+        // These end the transaction, or do not belong to one: stopped half-way they would lose what the client
+        // asked to keep.
+        (Phase::Answer, Kind::TransactionControl | Kind::Xa | Kind::Ddl | Kind::Admin) => Fate::Finish,
+        (Phase::Answer, _) if in_transaction => Fate::Kill,
+        (Phase::Answer, _) => Fate::Finish,
+    }
+}
+
+/// Reads and drops the answer, so that the server is not stopped by a full socket.
+async fn finish(session: &mut Session) {
+    session.to_client.take();
+    session.client = Stream::Closed;
+    poll_fn(|cx| {
+        loop {
+            if session.phase == Phase::Idle || session.entry.handle.ended() {
+                return Poll::Ready(());
+            }
+            if !session.to_server.is_empty() && session.to_server.poll(&mut session.server, cx).is_pending() {
+                return Poll::Pending;
+            }
+            match session.poll_down_discarding(cx) {
+                Ok(crate::session::Turn::Moved) => {}
+                Ok(crate::session::Turn::Blocked) => return Poll::Pending,
+                Err(Exit::Close(_) | Exit::Tell(..) | Exit::ChangeUser(_) | Exit::Vanished) => {
+                    return Poll::Ready(());
+                }
+            }
+        }
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_wire::request::Span;
+
+    #[test]
+    fn p47b_only_reads_and_statements_in_a_transaction_are_ended() {
+        for (phase, kind, in_transaction, expected) in [
+            (Phase::Answer, Kind::Read, false, Fate::Kill),
+            (Phase::Answer, Kind::Read, true, Fate::Kill),
+            (Phase::Answer, Kind::Write, true, Fate::Kill),
+            (Phase::Answer, Kind::Write, false, Fate::Finish),
+            (Phase::Answer, Kind::Other, false, Fate::Finish),
+            (Phase::Answer, Kind::TransactionControl, true, Fate::Finish),
+            (Phase::Answer, Kind::Ddl, false, Fate::Finish),
+            (Phase::Request(Span::before_packet()), Kind::Write, false, Fate::Close),
+            (Phase::Idle, Kind::Other, true, Fate::Close),
+        ] {
+            assert_eq!(fate(phase, kind, in_transaction), expected, "{phase:?} {kind:?} {in_transaction}");
+        }
+    }
+}

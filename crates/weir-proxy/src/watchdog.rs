@@ -1,0 +1,91 @@
+//! The timeouts of a session. There is no timer while none of them can run out, and one is never moved for a
+//! command that goes through: when it fires it looks at what has happened since.
+
+use crate::session::{Exit, Phase, Session};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::time::{Sleep, sleep};
+use weir_model::CloseReason;
+use weir_wire::packet::ErrPacket;
+
+/// What the session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    Client,
+    Server,
+    SlowReader,
+}
+
+/// The running timer, if any.
+#[derive(Debug, Default)]
+pub(crate) struct Watchdog {
+    timer: Option<Pin<Box<Sleep>>>,
+    /// What was seen when the timer was last set; the same when it fires means that nothing moved.
+    seen: Option<(Waits, u64, u64)>,
+}
+
+impl Session {
+    /// Called when nothing moves. Ready once that has lasted too long.
+    pub(crate) fn poll_watchdog(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        let (waits, limit) = self.waits();
+        if limit.is_zero() {
+            return Poll::Pending;
+        }
+        let now = (waits, self.commands, self.current.bytes_out);
+        loop {
+            if self.watchdog.timer.is_none() {
+                self.watchdog.timer = Some(Box::pin(sleep(limit)));
+                self.watchdog.seen = Some(now);
+            }
+            let Some(timer) = self.watchdog.timer.as_mut() else { return Poll::Pending };
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.watchdog.timer = None;
+            if self.watchdog.seen == Some(now) {
+                return Poll::Ready(self.timed_out(waits, limit));
+            }
+            // Something moved since; for an idle client the time already idle counts.
+            if waits == Waits::Client {
+                let idle = Instant::now().duration_since(self.current.started);
+                if idle >= limit {
+                    return Poll::Ready(self.timed_out(waits, limit));
+                }
+                self.watchdog.timer = Some(Box::pin(sleep(limit - idle)));
+                self.watchdog.seen = Some(now);
+            }
+        }
+    }
+
+    fn waits(&self) -> (Waits, Duration) {
+        let limits = &self.limits;
+        match self.phase {
+            _ if !self.to_client.is_empty() => (Waits::SlowReader, limits.client_write_timeout),
+            Phase::Answer => (Waits::Server, limits.server_read_timeout),
+            Phase::Idle => (Waits::Client, limits.client_idle_timeout),
+            // A client that sends a long request or file is bounded by the server's net_read_timeout.
+            Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
+        }
+    }
+
+    fn timed_out(&self, waits: Waits, limit: Duration) -> Exit {
+        let seconds = limit.as_secs_f64();
+        match waits {
+            Waits::SlowReader => Exit::Close(CloseReason::WriteTimeout),
+            Waits::Client => {
+                let text = format!(
+                    "The client was disconnected by Weir because of inactivity (client_idle_timeout, {seconds} s)"
+                );
+                Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(4031, b"HY000", text))
+            }
+            Waits::Server => {
+                let text = format!(
+                    "Lost connection to MySQL server during query (weir: no answer within server_read_timeout, {seconds} s; \
+                     whether the statement took effect is not known)"
+                );
+                Exit::Tell(CloseReason::ServerTimeout, ErrPacket::new(2013, b"HY000", text))
+            }
+        }
+    }
+}

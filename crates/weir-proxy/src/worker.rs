@@ -1,0 +1,216 @@
+//! Workers: one thread and one single-threaded runtime each. A connection lives and dies on one worker.
+
+use crate::accept::Accepted;
+use crate::serve::serve;
+use crate::shared::Shared;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::Builder;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use weir_net::{KeepAlive, Socket, Stream, TcpOptions};
+use weir_stats::WorkerStats;
+
+/// What the sessions of one thread share.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub shared: Arc<Shared>,
+    index: usize,
+    /// Connections on this worker.
+    load: Arc<AtomicUsize>,
+    /// Logins under way, oldest first; dropping a sender's counterpart is never the signal, a value is.
+    pending: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
+    next_pending: AtomicU64,
+    /// Connections that may be made at once to kill what vanished clients left running.
+    pub kills: Semaphore,
+}
+
+impl Worker {
+    #[inline]
+    pub fn stats(&self) -> &WorkerStats {
+        self.shared.stats.worker(self.index)
+    }
+
+    /// Enters a login; where there are more than this worker's part of `max`, the oldest is sent away.
+    pub fn pend(self: &Arc<Self>, max: u32) -> (Pending, oneshot::Receiver<()>) {
+        let workers = self.shared.stats.workers().len().max(1);
+        let share = (max as usize).div_ceil(workers).max(1);
+        let (sender, receiver) = oneshot::channel();
+        let key = self.next_pending.fetch_add(1, Ordering::Relaxed);
+        let mut pending = self.pending.lock();
+        if pending.len() >= share
+            && let Some((_, oldest)) = pending.pop_first()
+        {
+            // A login that has just ended has dropped its receiver; then nothing needs to be done.
+            let _ = oldest.send(());
+        }
+        pending.insert(key, sender);
+        self.stats().login_started();
+        (Pending { worker: Arc::clone(self), key }, receiver)
+    }
+}
+
+/// A login under way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    worker: Arc<Worker>,
+    key: u64,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.worker.pending.lock().remove(&self.key);
+        self.worker.stats().login_ended();
+    }
+}
+
+/// A connection on its way to a worker: a socket that no runtime knows yet.
+#[derive(Debug)]
+enum Incoming {
+    Tcp(std::net::TcpStream, SocketAddr),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// A running worker.
+#[derive(Debug)]
+pub struct WorkerHandle {
+    sender: mpsc::UnboundedSender<Incoming>,
+    load: Arc<AtomicUsize>,
+    thread: JoinHandle<()>,
+}
+
+impl WorkerHandle {
+    /// Waits for the worker to end, which it does when the dispatcher is gone and its last connection has ended.
+    pub fn join(self) {
+        drop(self.sender);
+        if self.thread.join().is_err() {
+            tracing::error!(event = "worker_panicked", "a worker thread ended by a panic");
+        }
+    }
+}
+
+/// Starts `count` workers.
+pub fn start_workers(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<WorkerHandle>> {
+    (0..count).map(|index| start_worker(Arc::clone(shared), index)).collect()
+}
+
+fn start_worker(shared: Arc<Shared>, index: usize) -> io::Result<WorkerHandle> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let load = Arc::new(AtomicUsize::new(0));
+    let kills = Semaphore::new(shared.settings().limits.max_kills.max(1) as usize);
+    let worker = Arc::new(Worker {
+        shared,
+        index,
+        load: Arc::clone(&load),
+        pending: Mutex::new(BTreeMap::new()),
+        next_pending: AtomicU64::new(0),
+        kills,
+    });
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let thread = std::thread::Builder::new()
+        .name(format!("weir-worker-{index}"))
+        .spawn(move || runtime.block_on(run(worker, receiver)))?;
+    Ok(WorkerHandle { sender, load, thread })
+}
+
+async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
+    let mut clients = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            next = incoming.recv() => match next {
+                Some(next) => match register(&worker, next) {
+                    Ok(accepted) => {
+                        let guard = Load(Arc::clone(&worker.load));
+                        let worker = Arc::clone(&worker);
+                        clients.spawn(async move {
+                            let _guard = guard;
+                            serve(worker, accepted).await;
+                        });
+                    }
+                    Err(e) => {
+                        drop(Load(Arc::clone(&worker.load)));
+                        tracing::warn!(event = "accept_failed", error = %e, "a connection was lost at its start");
+                    }
+                },
+                None => break,
+            },
+            Some(ended) = clients.join_next() => report(ended),
+        }
+    }
+    while let Some(ended) = clients.join_next().await {
+        report(ended);
+    }
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(e) = ended
+        && e.is_panic()
+    {
+        tracing::error!(event = "session_panicked", error = %e, "a session ended by a panic; please report this");
+    }
+}
+
+/// Counts a connection on its worker.
+struct Load(Arc<AtomicUsize>);
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Makes a socket known to this thread's runtime.
+fn register(worker: &Worker, incoming: Incoming) -> io::Result<Accepted> {
+    let registered = match incoming {
+        Incoming::Tcp(tcp, peer) => {
+            let tcp = TcpStream::from_std(tcp)?;
+            let idle = worker.shared.settings().limits.tcp_keepalive;
+            tcp_options(idle).apply(&tcp)?;
+            Accepted { stream: Stream::Plain(Socket::Tcp(tcp)), peer: Some(peer) }
+        }
+        Incoming::Unix(unix) => {
+            let unix = UnixStream::from_std(unix)?;
+            Accepted { stream: Stream::Plain(Socket::Unix(unix)), peer: None }
+        }
+    };
+    Ok(registered)
+}
+
+fn tcp_options(idle: std::time::Duration) -> TcpOptions {
+    let keepalive = (!idle.is_zero()).then(|| KeepAlive { idle, ..KeepAlive::default() });
+    TcpOptions { keepalive, ..TcpOptions::default() }
+}
+
+/// Hands accepted sockets to the least loaded worker.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    workers: Vec<(mpsc::UnboundedSender<Incoming>, Arc<AtomicUsize>)>,
+}
+
+impl Dispatcher {
+    pub fn new(workers: &[WorkerHandle]) -> Self {
+        Self { workers: workers.iter().map(|w| (w.sender.clone(), Arc::clone(&w.load))).collect() }
+    }
+
+    pub fn tcp(&self, socket: std::net::TcpStream, peer: SocketAddr) {
+        self.hand_over(Incoming::Tcp(socket, peer));
+    }
+
+    pub fn unix(&self, socket: std::os::unix::net::UnixStream) {
+        self.hand_over(Incoming::Unix(socket));
+    }
+
+    fn hand_over(&self, incoming: Incoming) {
+        let least = self.workers.iter().min_by_key(|(_, load)| load.load(Ordering::Relaxed));
+        if let Some((sender, load)) = least {
+            load.fetch_add(1, Ordering::Relaxed);
+            // A worker that has ended takes no more; the socket is dropped, and so closed.
+            let _ = sender.send(incoming);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! From the checked configuration to what the data plane works with.
+
+use anyhow::{Context, Result};
+use weir_auth::Secret;
+use weir_config::{Config, SecretString, TlsMode};
+use weir_net::{
+    ClientCertificate, ClientTlsMode, ClientTlsOptions, ServerTlsContext, ServerTlsOptions, TlsVersions,
+    client_config,
+};
+use weir_pool::Target;
+use weir_proxy::{Known, ListedUser, Settings, Users};
+
+/// What clients meet: limits, users, TLS.
+pub fn settings(config: &Config) -> Result<Settings> {
+    let tls = &config.tls;
+    let options = ServerTlsOptions { client_ca: tls.client_ca.as_deref(), ..ServerTlsOptions::default() };
+    let context = match (&tls.cert, &tls.key) {
+        (Some(cert), Some(key)) => ServerTlsContext::from_pem_files(cert, key, &options),
+        _ => ServerTlsContext::self_signed(&[], &options),
+    };
+    let context = context.context("[tls] towards clients")?;
+    Ok(Settings {
+        limits: config.limits.clone(),
+        users: Users::new(config.users.iter().map(|user| {
+            let passwords = std::iter::once(&user.password).chain(&user.previous).map(known).collect();
+            (user.name.clone().into_bytes(), ListedUser { passwords, replication: user.replication })
+        })),
+        passthrough: config.auth.passthrough,
+        replication_users: config
+            .auth
+            .replication_users
+            .iter()
+            .map(|name| name.clone().into_bytes())
+            .collect(),
+        proxy_protocol: config.listen.proxy_protocol.clone(),
+        tls: Some(context.config()),
+        require_tls: tls.require,
+    })
+}
+
+fn known(password: &SecretString) -> Known {
+    Known::new(Secret::new(password.expose().as_bytes().to_vec()))
+}
+
+/// How the server is reached.
+pub fn target(config: &Config) -> Result<Target> {
+    let server = config.servers.first().context("no [[server]]")?;
+    let tls = &server.tls;
+    let client_cert = match (&tls.cert, &tls.key) {
+        (Some(cert), Some(key)) => Some(ClientCertificate { cert, key }),
+        _ => None,
+    };
+    let mode = match tls.mode {
+        TlsMode::Disabled => ClientTlsMode::Disabled,
+        TlsMode::Preferred => ClientTlsMode::Preferred,
+        TlsMode::Required => ClientTlsMode::Required,
+        TlsMode::VerifyCa => ClientTlsMode::VerifyCa,
+        TlsMode::VerifyIdentity => ClientTlsMode::VerifyIdentity,
+    };
+    let options = ClientTlsOptions { mode, ca: tls.ca.as_deref(), client_cert, versions: TlsVersions::Both };
+    let tls_config =
+        client_config(&options).with_context(|| format!("tls of [[server]] {:?}", server.name))?;
+    Ok(Target {
+        name: server.name.clone(),
+        address: server.address.clone(),
+        max_connections: server.max_connections,
+        tls_mode: tls.mode,
+        tls: tls_config,
+        compression: server.compression,
+        connect_timeout: config.limits.server_connect_timeout,
+        keepalive: config.limits.tcp_keepalive,
+    })
+}

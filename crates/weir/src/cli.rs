@@ -1,0 +1,43 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
+/// both sides, and needs no change to either.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = "Try it in front of your server, without a file:\n\n    \
+    weir run --backend 127.0.0.1:3306\n    \
+    mysql -h 127.0.0.1 -P 6033 -u you -p\n")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve clients until SIGTERM; SIGHUP reads the configuration again
+    Run(Source),
+    /// Check a configuration: every error at once, with its place and a hint; exit status 2 if there is one
+    Check {
+        /// The configuration file
+        #[arg(short, long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Print the JSON schema of weir.toml, for editors
+    ConfigSchema,
+}
+
+#[derive(Debug, Args)]
+pub struct Source {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE", required_unless_present = "backend", conflicts_with_all = ["backend", "listen"])]
+    pub config: Option<PathBuf>,
+    /// Without a file: the server to stand in front of
+    #[arg(long, value_name = "HOST:PORT|unix:/PATH")]
+    pub backend: Option<String>,
+    /// Without a file: where clients connect [default: 127.0.0.1:6033]
+    #[arg(long, value_name = "HOST:PORT|unix:/PATH", requires = "backend")]
+    pub listen: Option<String>,
+}

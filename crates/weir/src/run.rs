@@ -1,0 +1,311 @@
+//! `weir run`: listeners, workers, signals, and the way out.
+
+use crate::build;
+use crate::logging::{self, LevelSwitch};
+use anyhow::{Context, Result};
+use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep, timeout};
+use weir_admin::AdminState;
+use weir_auth::RsaKeyPair;
+use weir_config::{Address, Config};
+use weir_control::{FileWatch, Outcome, Reloader, Service};
+use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix};
+use weir_pool::Upstream;
+use weir_proxy::{Dispatcher, Shared, WorkerHandle, accept_tcp, accept_unix, look, start_workers};
+use weir_stats::{Readiness, Stats};
+
+/// How often a server that could not be reached is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether the last client has gone while draining.
+const DRAIN_LOOK: Duration = Duration::from_millis(20);
+
+/// Runs Weir until it is told to stop.
+pub fn run(config: Config, path: Option<PathBuf>) -> Result<()> {
+    let level = logging::start(&config.log);
+    raise_open_files(&config);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async move { Running::start(config, path, level).await?.until_stopped().await })
+}
+
+/// A running Weir.
+struct Running {
+    shared: Arc<Shared>,
+    readiness: Arc<Readiness>,
+    workers: Vec<WorkerHandle>,
+    /// Accept loops and the monitor.
+    tasks: JoinSet<()>,
+    admin: JoinSet<()>,
+    stop_admin: watch::Sender<bool>,
+    /// Unix socket files, removed on the way out.
+    _sockets: Vec<SocketFile>,
+    service: Service,
+    reloader: Option<(Reloader, FileWatch)>,
+    watch_file: bool,
+    level: LevelSwitch,
+    drain_timeout: Duration,
+}
+
+impl Running {
+    async fn start(config: Config, path: Option<PathBuf>, level: LevelSwitch) -> Result<Self> {
+        let settings = build::settings(&config)?;
+        let upstream = Arc::new(Upstream::new(build::target(&config)?));
+        let count = match config.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let stats = Stats::new(count);
+        let rsa = Arc::new(rsa_key().context("making the RSA key for logins without TLS")?);
+        let shared = Arc::new(Shared::new(settings, upstream, Arc::clone(&stats), rsa));
+        let readiness = Arc::new(Readiness::default());
+
+        let workers = start_workers(&shared, count).context("starting worker threads")?;
+        let dispatcher = Dispatcher::new(&workers);
+        let mut sockets = Vec::new();
+        let mut tasks = JoinSet::new();
+        for address in &config.listen.mysql {
+            listen(address, &dispatcher, &mut tasks, &mut sockets)?;
+        }
+        let (stop_admin, stopped) = watch::channel(false);
+        let mut admin = JoinSet::new();
+        if let Some(address) = &config.listen.admin {
+            let state =
+                AdminState::new(stats, Arc::clone(&readiness), env!("CARGO_PKG_VERSION"), SystemTime::now());
+            listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
+        }
+        tasks.spawn(monitor(Arc::clone(&shared), Arc::clone(&readiness)));
+        let target = shared.upstream.target();
+        tracing::info!(event = "started", version = env!("CARGO_PKG_VERSION"), workers = count,
+            listen = %list(&config.listen.mysql), server = %target.name, address = %target.address, "weir is accepting clients");
+        readiness.accepting();
+        let service = Service;
+        service.ready();
+        Ok(Self {
+            shared,
+            readiness,
+            workers,
+            tasks,
+            admin,
+            stop_admin,
+            _sockets: sockets,
+            service,
+            watch_file: config.watch,
+            drain_timeout: config.limits.drain_timeout,
+            reloader: path.map(|path| (Reloader::new(path.clone(), config), FileWatch::new(path))),
+            level,
+        })
+    }
+
+    async fn until_stopped(mut self) -> Result<()> {
+        let mut term = signal(SignalKind::terminate())?;
+        let mut int = signal(SignalKind::interrupt())?;
+        let mut hup = signal(SignalKind::hangup())?;
+        let mut heartbeat = self.service.watchdog_interval().map(interval);
+        loop {
+            let changed = async {
+                match &mut self.reloader {
+                    Some((_, watch)) if self.watch_file => watch.changed().await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = term.recv() => break,
+                _ = int.recv() => break,
+                _ = hup.recv() => self.reload(),
+                () = changed => self.reload(),
+                () = beat(&mut heartbeat) => self.service.alive(),
+            }
+        }
+        self.drain(term, int).await;
+        Ok(())
+    }
+
+    /// Reads the configuration again. On any error the old one stays, whole.
+    fn reload(&mut self) {
+        let Some((reloader, _)) = &mut self.reloader else {
+            tracing::warn!(
+                event = "reload_refused",
+                "weir was started without a file; there is nothing to read again"
+            );
+            return;
+        };
+        self.service.reloading();
+        let applied = match reloader.read() {
+            Outcome::Refused(why) => Err(why),
+            Outcome::Apply { config, changes } => {
+                let built = build::settings(&config).and_then(|s| Ok((s, build::target(&config)?)));
+                built.map_err(|e| format!("{e:#}")).map(|(settings, target)| {
+                    self.shared.reload(settings);
+                    self.shared.upstream.retarget(target);
+                    self.level.set(config.log.level);
+                    self.watch_file = config.watch;
+                    self.drain_timeout = config.limits.drain_timeout;
+                    reloader.applied(*config);
+                    changes
+                })
+            }
+        };
+        match applied {
+            Ok(changes) => {
+                self.shared.stats.reload_ok();
+                let changed: Vec<_> =
+                    changes.reloadable.iter().map(|(key, what)| format!("{key}: {what}")).collect();
+                tracing::info!(event = "reloaded", changes = %changed.join("; "), "configuration reloaded");
+            }
+            Err(why) => {
+                self.shared.stats.reload_refused();
+                tracing::error!(event = "reload_refused", %why, "configuration not reloaded; the old one stays");
+            }
+        }
+        self.service.ready();
+    }
+
+    /// Sends idle clients away, waits for the others, and ends those that take too long.
+    async fn drain(mut self, mut term: Signal, mut int: Signal) {
+        tracing::info!(
+            event = "draining",
+            clients = self.shared.registry.len(),
+            seconds = self.drain_timeout.as_secs_f64(),
+            "stopping: idle clients are closed now, busy ones after their transaction"
+        );
+        self.service.stopping();
+        self.readiness.draining();
+        self.tasks.shutdown().await;
+        self.shared.drain();
+        let empty = async {
+            while !self.shared.registry.is_empty() {
+                sleep(DRAIN_LOOK).await;
+            }
+        };
+        tokio::select! {
+            waited = timeout(self.drain_timeout, empty) => if waited.is_err() {
+                tracing::warn!(event = "drain_timeout", clients = self.shared.registry.len(), "ending clients that are still busy");
+            },
+            _ = term.recv() => tracing::warn!(event = "drain_cut", "told to stop again: ending all clients now"),
+            _ = int.recv() => tracing::warn!(event = "drain_cut", "told to stop again: ending all clients now"),
+        }
+        self.shared.registry.end_all();
+        let workers = std::mem::take(&mut self.workers);
+        let joined = tokio::task::spawn_blocking(move || workers.into_iter().for_each(WorkerHandle::join));
+        // A login under way may outlast the drain; the process ends without it.
+        let _ = timeout(Duration::from_secs(2), joined).await;
+        self.stop_admin.send_replace(true);
+        while self.admin.join_next().await.is_some() {}
+        tracing::info!(event = "stopped", "weir has stopped");
+    }
+}
+
+fn listen(
+    address: &Address,
+    dispatcher: &Dispatcher,
+    tasks: &mut JoinSet<()>,
+    sockets: &mut Vec<SocketFile>,
+) -> Result<()> {
+    match address {
+        Address::Tcp { host, port } => {
+            for listener in bind_tcp(host, *port)? {
+                tasks.spawn(over(accept_tcp(listener, dispatcher.clone())));
+            }
+        }
+        Address::Unix(path) => {
+            let BoundUnix { listener, file } = bind_unix(path)?;
+            sockets.push(file);
+            tasks.spawn(over(accept_unix(listener, dispatcher.clone())));
+        }
+    }
+    Ok(())
+}
+
+/// An accept loop only ends when its listener cannot be watched at all.
+async fn over(accepting: impl Future<Output = std::io::Result<()>>) {
+    if let Err(e) = accepting.await {
+        tracing::error!(event = "accept_failed", error = %e, "a listener has failed");
+    }
+}
+
+fn listen_admin(
+    address: &Address,
+    state: Arc<AdminState>,
+    stopped: watch::Receiver<bool>,
+    tasks: &mut JoinSet<()>,
+    sockets: &mut Vec<SocketFile>,
+) -> Result<()> {
+    let shutdown = |mut stopped: watch::Receiver<bool>| async move {
+        // An error means that the sender is gone, which is the end as well.
+        let _ = stopped.wait_for(|stop| *stop).await;
+    };
+    match address {
+        Address::Tcp { host, port } => {
+            for listener in bind_tcp(host, *port)? {
+                let listener = TcpListener::from_std(listener)?;
+                tasks.spawn(weir_admin::serve(listener, Arc::clone(&state), shutdown(stopped.clone())));
+            }
+        }
+        Address::Unix(path) => {
+            let BoundUnix { listener, file } = bind_unix(path)?;
+            sockets.push(file);
+            let listener = UnixListener::from_std(listener)?;
+            tasks.spawn(weir_admin::serve(listener, state, shutdown(stopped)));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps readiness true to what logins experience, and tries a server again that could not be reached.
+async fn monitor(shared: Arc<Shared>, readiness: Arc<Readiness>) {
+    loop {
+        if shared.upstream.trouble().is_some() {
+            // The outcome stands in `trouble`, as that of every other connection does.
+            let _ = look(&shared).await;
+        }
+        match shared.upstream.trouble() {
+            None => readiness.server_reachable(),
+            Some(why) => readiness.server_unreachable(&why),
+        }
+        sleep(RETRY).await;
+    }
+}
+
+async fn beat(heartbeat: &mut Option<tokio::time::Interval>) {
+    match heartbeat {
+        Some(heartbeat) => drop(heartbeat.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes all the descriptors that the system allows, and says so where they do not suffice for the limits.
+fn raise_open_files(config: &Config) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(e) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(event = "open_files", error = %e, "could not raise the number of open files");
+    }
+    // One for the client, one for its server connection, and some for everything else.
+    let needed = u64::from(config.limits.max_clients) * 2 + 64;
+    if limit.maximum.is_some_and(|maximum| maximum < needed) {
+        tracing::warn!(
+            event = "open_files",
+            limit = limit.maximum,
+            needed,
+            "fewer open files are allowed than limits.max_clients may need; raise LimitNOFILE or ulimit -n"
+        );
+    }
+}
+
+/// The key for logins without TLS. Made at each start: clients ask for its public half and keep none.
+fn rsa_key() -> Result<RsaKeyPair> {
+    let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).context("no randomness")?;
+    Ok(RsaKeyPair::from_key(key)?)
+}
+
+fn list(addresses: &[Address]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
