@@ -1,5 +1,6 @@
 //! The project's own tools: `cargo xtask tidy` and `cargo xtask fuzz`.
 
+mod fuzz;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -9,12 +10,15 @@ use anyhow::Context;
 
 const USAGE: &str = "\
 cargo xtask tidy    check floors, the wall, sizes, words and links; prints file:line: what; why
+cargo xtask fuzz [--seconds 30] [--keep] [target...]
+                    run the fuzz targets, all by default; --keep adds what widened the coverage to fuzz/corpus
 ";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("tidy") => tidy::run(),
+        Some("fuzz") => fuzz::run(&args[1..]),
         Some("help" | "--help" | "-h") => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
