@@ -1,49 +1,11 @@
-/// One counter for each command byte up to COM_SUBSCRIBE_GROUP_REPLICATION_STREAM, one for MariaDB's
+use weir_wire::command;
+
+/// One counter for each command byte from COM_SLEEP to COM_RESET_CONNECTION, one for MariaDB's
 /// COM_STMT_BULK_EXECUTE, one for all others.
-const SLOTS: usize = NAMES.len();
+const SLOTS: usize = 34;
 
-const BULK_EXECUTE: u8 = 0xfa;
+const BULK_EXECUTE: usize = SLOTS - 2;
 const OTHER: usize = SLOTS - 1;
-
-/// Spelled as the Command column of SHOW PROCESSLIST spells them (MySQL manual, "Thread Command Values").
-const NAMES: [&str; 36] = [
-    "Sleep",
-    "Quit",
-    "Init DB",
-    "Query",
-    "Field List",
-    "Create DB",
-    "Drop DB",
-    "Refresh",
-    "Shutdown",
-    "Statistics",
-    "Processlist",
-    "Connect",
-    "Kill",
-    "Debug",
-    "Ping",
-    "Time",
-    "Delayed insert",
-    "Change user",
-    "Binlog Dump",
-    "Table Dump",
-    "Connect Out",
-    "Register Replica",
-    "Prepare",
-    "Execute",
-    "Long Data",
-    "Close stmt",
-    "Reset stmt",
-    "Set option",
-    "Fetch",
-    "Daemon",
-    "Binlog Dump GTID",
-    "Reset Connection",
-    "Clone",
-    "Group Replication Data Stream subscription",
-    "Bulk execute",
-    "Other",
-];
 
 /// One value for each command.
 #[derive(Debug, Clone)]
@@ -55,19 +17,32 @@ impl<T: Default> Default for PerCommand<T> {
     }
 }
 
-/// The name of a command byte, as in SHOW PROCESSLIST; "Other" for a byte that is no command.
-pub fn command_name(command: u8) -> &'static str {
-    NAMES[slot(command)]
-}
-
 pub(crate) fn slot(command: u8) -> usize {
     match command {
-        BULK_EXECUTE => OTHER - 1,
-        c if usize::from(c) < OTHER - 1 => usize::from(c),
+        0..=command::RESET_CONNECTION => usize::from(command),
+        command::STMT_BULK_EXECUTE => BULK_EXECUTE,
         _ => OTHER,
     }
 }
 
+/// The name that [`command::name`] gives; several slots are called "other".
 pub(crate) fn slot_name(slot: usize) -> &'static str {
-    NAMES[slot]
+    match slot {
+        BULK_EXECUTE => command::name(command::STMT_BULK_EXECUTE),
+        // No server knows this byte as a command.
+        OTHER => command::name(u8::MAX),
+        byte => command::name(byte as u8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_counts_under_its_own_name() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(slot_name(slot(byte)), command::name(byte), "{byte:#x}");
+        }
+    }
 }

@@ -19,7 +19,6 @@ mod worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub use commands::command_name;
 pub use counter::{Counter, Gauge};
 pub use histogram::{Histogram, HistogramSnapshot};
 pub use readiness::Readiness;

@@ -80,7 +80,11 @@ fn servers(out: &mut Text, t: &Totals) {
 }
 
 fn traffic(out: &mut Text, t: &Totals) {
-    out.head("weir_commands_total", "Commands of clients, by name as in SHOW PROCESSLIST.", Kind::Counter);
+    out.head(
+        "weir_commands_total",
+        "Commands of clients, by name: COM_STMT_EXECUTE is stmt_execute.",
+        Kind::Counter,
+    );
     for (command, n) in t.commands() {
         out.sample("weir_commands_total", &[("command", command)], n);
     }

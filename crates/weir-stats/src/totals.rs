@@ -63,14 +63,13 @@ impl Totals {
         AuthFailure::ALL.into_iter().zip(self.auth_failures)
     }
 
-    /// The commands that occurred, by the name that SHOW PROCESSLIST gives them.
-    pub fn commands(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.commands
-            .0
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| **n != 0)
-            .map(|(slot, n)| (commands::slot_name(slot), *n))
+    /// The commands that occurred, by the name that [`weir_wire::command::name`] gives them.
+    pub fn commands(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        for (slot, n) in self.commands.0.iter().enumerate().filter(|(_, n)| **n != 0) {
+            *counts.entry(commands::slot_name(slot)).or_default() += n;
+        }
+        counts
     }
 
     pub(crate) fn add(&mut self, worker: &WorkerStats) {

@@ -85,7 +85,7 @@ async fn metrics_show_counts_build_and_process() {
     assert_eq!(status(&answer), "200");
     assert!(answer.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{answer}");
     for line in [
-        "weir_commands_total{command=\"Query\"} 1",
+        "weir_commands_total{command=\"query\"} 1",
         "weir_build_info{version=\"1.2.3\"} 1",
         "weir_ready 0",
         "# TYPE process_cpu_seconds_total counter",

@@ -66,7 +66,7 @@ fn every_event_shows_up() {
         ("weir_kills_sent_total", 2.0),
         ("weir_config_reloads_total{result=\"ok\"}", 1.0),
         ("weir_config_reloads_total{result=\"refused\"}", 1.0),
-        ("weir_commands_total{command=\"Query\"}", 2.0),
+        ("weir_commands_total{command=\"query\"}", 2.0),
         ("weir_client_received_bytes_total", 40.0),
         ("weir_client_sent_bytes_total", 600.0),
         ("weir_errors_total{origin=\"server\",code=\"1146\"}", 2.0),
