@@ -21,7 +21,7 @@ mod scramble;
 mod tls;
 
 pub use login::{Greeting, LoginRefused};
-pub use packet::{Packet, PacketStream};
+pub use packet::{Packet, PacketStream, frame};
 pub use response::{Column, End, ErrPacket, OkPacket, Outcome, Prepared, Response, ResultSet, SessionChange};
 pub use tls::Tls;
 

@@ -6,6 +6,7 @@
 
 pub mod certs;
 pub mod client;
+pub mod differential;
 pub mod process;
 pub mod relay;
 pub mod servers;

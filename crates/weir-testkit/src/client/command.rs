@@ -136,6 +136,32 @@ impl Execute<'_> {
     }
 }
 
+/// The body of COM_QUERY with one attribute; CLIENT_QUERY_ATTRIBUTES must be in force.
+pub fn query_with_attribute(sql: &str, name: &str, value: &str) -> Vec<u8> {
+    // One parameter, one set; no NULLs; types follow; VAR_STRING.
+    let mut out = vec![1, 1, 0, 1, 0xfd, 0];
+    put_lenenc_bytes(&mut out, name.as_bytes());
+    put_lenenc_bytes(&mut out, value.as_bytes());
+    out.extend(sql.as_bytes());
+    out
+}
+
+/// The body of MariaDB's COM_STMT_BULK_EXECUTE for a statement with an INT and a string parameter.
+pub fn bulk_execute(id: u32, rows: &[(i32, String)]) -> Vec<u8> {
+    const SEND_TYPES: u16 = 128;
+    let mut out = id.to_le_bytes().to_vec();
+    out.extend(SEND_TYPES.to_le_bytes());
+    out.extend([0x03, 0, 0xfd, 0]);
+    for (number, text) in rows {
+        // Each value has an indicator in front: 0 means that the value follows.
+        out.push(0);
+        out.extend(number.to_le_bytes());
+        out.push(0);
+        put_lenenc_bytes(&mut out, text.as_bytes());
+    }
+    out
+}
+
 /// The body of COM_STMT_SEND_LONG_DATA.
 pub fn long_data(id: u32, param: u16, data: &[u8]) -> Vec<u8> {
     [&id.to_le_bytes()[..], &param.to_le_bytes(), data].concat()

@@ -1,0 +1,186 @@
+//! `differential`: the same seeded sessions directly and through Weir, compared byte by byte.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, ValueEnum};
+
+use weir_testkit::differential::run::{self, Plan, Side, Summary};
+use weir_testkit::differential::{report, shrink};
+use weir_testkit::{Flavor, Server, Weir};
+
+/// Compares a server with Weir in front of it, statement by statement.
+///
+/// Exit status: 0 when every session is identical and every class of statement occurred often enough, 1 when
+/// not, 2 when the comparison could not be made.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Start two equal servers, and Weir in front of the second.
+    #[arg(long)]
+    spawn: bool,
+    /// The Weir to start; by default the one that WEIR_BIN names or the build made.
+    #[arg(long, requires = "spawn")]
+    weir_bin: Option<PathBuf>,
+    /// The server's address.
+    #[arg(long, required_unless_present = "spawn")]
+    direct: Option<SocketAddr>,
+    /// Weir's address.
+    #[arg(long)]
+    weir: Option<SocketAddr>,
+    /// Which server it is.
+    #[arg(long, value_enum, default_value = "both")]
+    family: Family,
+    #[arg(long, default_value_t = 64)]
+    sessions: usize,
+    /// Over all sessions.
+    #[arg(long, default_value_t = 20_000)]
+    statements: usize,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Sessions at once.
+    #[arg(long, default_value_t = 64)]
+    concurrency: usize,
+    /// Go on with the next seed until a difference is found.
+    #[arg(long)]
+    soak: bool,
+    /// Compare the server with itself: shows what differs without Weir.
+    #[arg(long)]
+    control: bool,
+    /// Sessions whose failures are made short; the others are only named.
+    #[arg(long, default_value_t = 3)]
+    shrink: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Family {
+    Mysql,
+    Mariadb,
+    Both,
+}
+
+impl Family {
+    fn flavors(self) -> &'static [Flavor] {
+        match self {
+            Self::Mysql => &[Flavor::MySql],
+            Self::Mariadb => &[Flavor::MariaDb],
+            Self::Both => &Flavor::BOTH,
+        }
+    }
+}
+
+/// What the command line asked for, running.
+struct Stage {
+    plan: Plan,
+    // Held for their lives alone.
+    _servers: Vec<Server>,
+    weir: Option<Weir>,
+}
+
+fn main() -> ExitCode {
+    match try_main(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("differential: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn try_main(args: &Args) -> Result<bool> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut stages = Vec::new();
+    for flavor in args.family.flavors() {
+        stages.push(set_up(args, *flavor)?);
+    }
+    let mut round = 0;
+    loop {
+        let mut good = true;
+        for stage in &mut stages {
+            stage.plan.seed = args.seed + round;
+            good &= runtime.block_on(compare(args, stage))?;
+        }
+        round += 1;
+        if !args.soak || !good {
+            return Ok(good);
+        }
+    }
+}
+
+fn set_up(args: &Args, flavor: Flavor) -> Result<Stage> {
+    let (mut servers, mut weir) = (Vec::new(), None);
+    let (direct, other) = if args.spawn {
+        for _ in 0..2 {
+            servers.push(Server::start(flavor)?);
+        }
+        let behind = servers[1].addr();
+        if !args.control {
+            let mut builder = Weir::backend(behind.to_string());
+            if let Some(binary) = &args.weir_bin {
+                builder = builder.binary(binary.canonicalize().context("--weir-bin")?);
+            }
+            weir = Some(builder.start()?);
+        }
+        (servers[0].addr(), weir.as_ref().map_or(behind, Weir::addr))
+    } else {
+        if args.family == Family::Both {
+            bail!("--family says which server --direct is");
+        }
+        let direct = args.direct.context("--direct is missing")?;
+        (direct, if args.control { direct } else { args.weir.context("--weir is missing")? })
+    };
+    // With one server behind both sides, each needs schemas of its own.
+    let (own, others) = if args.spawn { ("rx_", "rx_") } else { ("rx_", "ry_") };
+    let plan = Plan {
+        flavor,
+        direct: Side { addr: direct, prefix: own.to_owned() },
+        weir: Side { addr: other, prefix: others.to_owned() },
+        sessions: args.sessions,
+        statements: args.statements,
+        seed: args.seed,
+        concurrency: args.concurrency,
+    };
+    Ok(Stage { plan, _servers: servers, weir })
+}
+
+/// One round; true when nothing differed.
+async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
+    let plan = &stage.plan;
+    let sides = if args.control { "direct against direct" } else { "direct against Weir" };
+    let name = format!("{}, {sides}, seed {}", plan.flavor.as_str(), plan.seed);
+    let summary = run::run(plan).await.with_context(|| name.clone())?;
+    println!("{}", report::summary(&name, &summary));
+    explain(args, plan, &summary).await?;
+    let mut good = summary.failures.is_empty();
+    if good && plan.statements >= report::ENOUGH_STATEMENTS {
+        for (class, count) in report::too_rare(&summary) {
+            println!("only {count} statements of the class {class}; {} are due", report::LEAST_OF_EACH);
+            good = false;
+        }
+    }
+    if let Some(weir) = stage.weir.as_mut().filter(|_| !good) {
+        let running = if weir.is_running() { "still runs" } else { "has ended" };
+        let log = weir.log();
+        let lines: Vec<_> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(20)..];
+        println!("weir {running}; its last lines:\n{}", last.join("\n"));
+    }
+    Ok(good)
+}
+
+async fn explain(args: &Args, plan: &Plan, summary: &Summary) -> Result<()> {
+    let (offered, _) = run::offered(plan).await?;
+    for (i, failure) in summary.failures.iter().enumerate() {
+        if i >= args.shrink {
+            println!("session {}, statement {}: {}", failure.session, failure.step, failure.what);
+            continue;
+        }
+        let both = run::session_plans(plan, failure.session, offered);
+        let shrunk = shrink::shrink(plan, &both, failure, Duration::from_secs(60)).await;
+        println!("{}", report::script(plan.seed, failure.step, &shrunk));
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! The first difference between two replies, or none.
+
+use crate::client::bytes::put_lenenc_bytes;
+use crate::client::caps::Capabilities;
+use crate::client::{OkPacket, Outcome, Packet, Response, SessionChange};
+
+use super::script::Action;
+
+/// What a side did with a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Reply(Response),
+    /// The reply could not be read: the protocol was broken, or nothing came for too long.
+    Broken(String),
+}
+
+/// Replaces what may differ for a good reason, so that two answers can be compared as bytes. `prefixes` are the
+/// names under which the two sides keep their schemas and locks; they have the same length.
+pub fn difference(action: &Action, direct: &Answer, weir: &Answer, prefixes: (&str, &str)) -> Option<String> {
+    let (direct, weir) = match (direct, weir) {
+        (Answer::Reply(direct), Answer::Reply(weir)) => (direct, weir),
+        (Answer::Broken(why), _) => return Some(format!("the direct reply cannot be read: {why}")),
+        (_, Answer::Broken(why)) => return Some(format!("the reply through Weir cannot be read: {why}")),
+    };
+    if direct.closed != weir.closed {
+        let whose = if weir.closed { "through Weir" } else { "the direct one" };
+        return Some(format!(
+            "only one connection was closed: {whose}\n  direct: {}\n  weir:   {}",
+            last(direct),
+            last(weir)
+        ));
+    }
+    let (direct, weir) = (comparable(action, direct, None), comparable(action, weir, Some(prefixes)));
+    for (i, (a, b)) in direct.iter().zip(&weir).enumerate() {
+        if a != b {
+            return Some(format!("packet {i} of {}:\n{}", direct.len(), describe(a, b)));
+        }
+    }
+    if direct.len() != weir.len() {
+        let more = direct.get(weir.len()).or_else(|| weir.get(direct.len()));
+        return Some(format!(
+            "{} packets direct, {} through Weir; the first more: {more:?}",
+            direct.len(),
+            weir.len()
+        ));
+    }
+    None
+}
+
+/// "Unknown prepared statement handler (%.*s) given to %s" tells the id, which is not the same on both sides:
+/// MariaDB goes on counting where an earlier connection on the same thread stopped.
+const UNKNOWN_STATEMENT: u16 = 1243;
+
+/// The packets of a reply, less what two connections to one server never agree on.
+fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str)>) -> Vec<Packet> {
+    let mut packets = response.packets.clone();
+    if let Action::ChangeUser { .. } = action {
+        // Nonces differ, and so does the number of rounds, because servers remember earlier logins.
+        packets = packets.pop().map(|last| Packet { seq: 0, ..last }).into_iter().collect();
+    }
+    if let [Outcome::Text(_)] = &response.outcomes[..] {
+        // COM_STATISTICS: the figures are the server's, the words are fixed.
+        packets.iter_mut().for_each(mask_digits);
+    }
+    for outcome in &response.outcomes {
+        match outcome {
+            Outcome::Prepared(_) => packets[0].payload[1..5].fill(0),
+            Outcome::Err(err) if err.code == UNKNOWN_STATEMENT => packets.iter_mut().for_each(mask_digits),
+            _ => {}
+        }
+    }
+    packets.iter_mut().for_each(|packet| sort_changes(&mut packet.payload));
+    if let Some((own, other)) = prefixes.filter(|(a, b)| a != b) {
+        for packet in &mut packets {
+            replace(&mut packet.payload, other.as_bytes(), own.as_bytes());
+        }
+    }
+    packets
+}
+
+fn mask_digits(packet: &mut Packet) {
+    packet.payload.retain(|byte| !byte.is_ascii_digit());
+}
+
+/// Puts the variables that an OK packet reports in order of their names: the server takes them out of a hash
+/// table whose order is another in each of its processes. MySQL's `statement_id` counts for the whole server.
+fn sort_changes(payload: &mut Vec<u8>) {
+    if !matches!(payload.first(), Some(0x00 | 0xfe)) {
+        return;
+    }
+    // Whatever is no OK packet with variables is left as it is.
+    let Ok(ok) = OkPacket::parse(payload, Capabilities::SESSION_TRACK) else { return };
+    let encoded = |changes: &[&SessionChange]| {
+        let mut out = Vec::new();
+        for change in changes {
+            out.push(change.kind);
+            put_lenenc_bytes(&mut out, &change.data);
+        }
+        out
+    };
+    let (mut variables, others): (Vec<_>, Vec<_>) = ok.changes.iter().partition(|change| change.kind == 0);
+    if variables.is_empty() {
+        return;
+    }
+    // The list is the packet's end.
+    let length = encoded(&variables).len() + encoded(&others).len();
+    let Some(start) = payload.len().checked_sub(length) else { return };
+    variables.sort_by(|a, b| a.data.cmp(&b.data));
+    if variables.iter().any(|change| change.data.starts_with(STATEMENT_ID)) {
+        variables.retain(|change| !change.data.starts_with(STATEMENT_ID));
+        // The length of the list, too, depends on the number of digits.
+        payload.truncate(start - 1);
+    } else {
+        payload.truncate(start);
+    }
+    payload.extend(encoded(&variables));
+    payload.extend(encoded(&others));
+}
+
+const STATEMENT_ID: &[u8] = b"\x0cstatement_id";
+
+/// Replaces one byte string by another of the same length.
+fn replace(payload: &mut [u8], from: &[u8], to: &[u8]) {
+    let mut at = 0;
+    while at + from.len() <= payload.len() {
+        if payload[at] == from[0] && &payload[at..at + from.len()] == from {
+            payload[at..at + from.len()].copy_from_slice(to);
+            at += from.len();
+        } else {
+            at += 1;
+        }
+    }
+}
+
+fn describe(direct: &Packet, weir: &Packet) -> String {
+    let mut out = String::new();
+    if direct.seq != weir.seq {
+        out += &format!("  sequence numbers {} and {}\n", direct.seq, weir.seq);
+    }
+    if direct.frames != weir.frames {
+        out += &format!("  in {} and {} frames\n", direct.frames, weir.frames);
+    }
+    if direct.payload == weir.payload {
+        return out + &format!("  the payload is the same: {direct:?}");
+    }
+    let same = direct.payload.iter().zip(&weir.payload).take_while(|(a, b)| a == b).count();
+    let near = |payload: &[u8]| {
+        let from = same.saturating_sub(40);
+        payload[from..payload.len().min(same + 80)].escape_ascii().to_string()
+    };
+    out + &format!(
+        "  first differing byte {same} of {} and {}, near it:\n  direct: {}\n  weir:   {}",
+        direct.payload.len(),
+        weir.payload.len(),
+        near(&direct.payload),
+        near(&weir.payload)
+    )
+}
+
+fn last(response: &Response) -> String {
+    match response.packets.last() {
+        Some(packet) => format!("{} packets, the last {packet:?}", response.packets.len()),
+        None => "no packet".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+use super::*;
+
+fn answer(packets: &[(u8, &[u8])]) -> Answer {
+    let packets =
+        packets.iter().map(|(seq, payload)| Packet { seq: *seq, frames: 1, payload: payload.to_vec() });
+    Answer::Reply(Response { packets: packets.collect(), ..Response::default() })
+}
+
+fn query() -> Action {
+    Action::Query("SELECT 1".into())
+}
+
+const NAMES: (&str, &str) = ("rx_", "ry_");
+
+#[test]
+fn every_byte_and_number_counts() {
+    let base = answer(&[(1, b"one"), (2, b"two")]);
+    assert_eq!(difference(&query(), &base, &base, NAMES), None);
+    let others = [
+        answer(&[(1, b"one"), (2, b"twO")]),
+        answer(&[(1, b"one"), (3, b"two")]),
+        answer(&[(1, b"one")]),
+        answer(&[(1, b"one"), (2, b"two"), (3, b"")]),
+        Answer::Broken("no reply".into()),
+    ];
+    for other in others {
+        assert!(difference(&query(), &base, &other, NAMES).is_some(), "{other:?}");
+        assert!(difference(&query(), &other, &base, NAMES).is_some(), "{other:?}");
+    }
+    let Answer::Reply(mut reply) = base.clone() else { unreachable!() };
+    reply.closed = true;
+    assert!(difference(&query(), &base, &Answer::Reply(reply), NAMES).is_some());
+}
+
+#[test]
+fn only_the_sides_own_names_may_differ() {
+    let direct = answer(&[(1, b"Table 'rx_001a.x' doesn't exist")]);
+    let weir = answer(&[(1, b"Table 'ry_001a.x' doesn't exist")]);
+    assert_eq!(difference(&query(), &direct, &weir, NAMES), None);
+    assert!(difference(&query(), &direct, &weir, ("rx_", "rx_")).is_some());
+    assert!(difference(&query(), &direct, &answer(&[(1, b"Table 'rz_001a.x'")]), NAMES).is_some());
+}
+
+#[test]
+fn a_login_counts_by_its_end() {
+    let change =
+        Action::ChangeUser { user: "u".into(), password: "p".into(), database: "d".into(), collation: 45 };
+    let long = answer(&[(1, b"\xfeplugin\0nonce"), (3, b"\x01\x04"), (5, b"\0\0\0\x02\0\0\0")]);
+    let short = answer(&[(1, b"\xfeplugin\0NONCE"), (3, b"\0\0\0\x02\0\0\0")]);
+    assert_eq!(difference(&change, &long, &short, NAMES), None);
+    let refused = answer(&[(1, b"\xfeplugin\0NONCE"), (3, b"\xff\x15\x04#28000")]);
+    assert!(difference(&change, &long, &refused, NAMES).is_some());
+}

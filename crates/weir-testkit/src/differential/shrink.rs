@@ -1,0 +1,71 @@
+//! Makes a failing session short: steps are taken away as long as a difference remains.
+
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use super::run::{Failure, Plan, run_session};
+use super::script::{Class, SessionPlan, Step};
+
+/// A failing session, cut as far as the time allowed.
+#[derive(Debug, Clone)]
+pub struct Shrunk {
+    /// The direct side's steps; the last shows the difference.
+    pub plan: SessionPlan,
+    pub what: String,
+    /// False when the difference did not come again in a session of its own.
+    pub again: bool,
+}
+
+/// Cuts the steps that led to `failure` by delta debugging: halves first, then ever smaller pieces.
+pub async fn shrink(plan: &Plan, both: &[SessionPlan; 2], failure: &Failure, limit: Duration) -> Shrunk {
+    let deadline = Instant::now() + limit;
+    let mut best = both.clone();
+    best.iter_mut().for_each(|side| side.steps.truncate(failure.step + 1));
+    let mut shrunk = Shrunk { plan: best[0].clone(), what: failure.what.clone(), again: false };
+    let Some(what) = fails(plan, &mut best).await else { return shrunk };
+    (shrunk.again, shrunk.what) = (true, what);
+    let mut piece = best[0].steps.len() / 2;
+    while piece > 0 && Instant::now() < deadline {
+        let mut cut_one = false;
+        let mut end = best[0].steps.len();
+        // From the back, where what matters is nearest; the setup goes last.
+        while end > 0 && Instant::now() < deadline {
+            let start = end.saturating_sub(piece);
+            let mut candidate = best.clone();
+            for side in &mut candidate {
+                side.steps.drain(start..end);
+            }
+            if let Some(what) = fails(plan, &mut candidate).await {
+                shrunk.what = what;
+                best = candidate;
+                cut_one = true;
+            }
+            end = start.min(best[0].steps.len());
+        }
+        piece = if cut_one && piece == 1 { 1 } else { piece / 2 };
+    }
+    shrunk.plan = best[0].clone();
+    shrunk
+}
+
+/// Runs the steps in fresh schemas. On a difference the steps behind it are dropped.
+async fn fails(plan: &Plan, both: &mut [SessionPlan; 2]) -> Option<String> {
+    clean(plan, both).await;
+    let outcome = run_session(plan, both, &AtomicU64::new(0)).await;
+    let failure = outcome.failure?;
+    both.iter_mut().for_each(|side| side.steps.truncate(failure.step + 1));
+    Some(failure.what)
+}
+
+/// Drops the schemas that an earlier run left, so that the setup can be cut too.
+async fn clean(plan: &Plan, both: &[SessionPlan; 2]) {
+    let mut sweep = both.clone();
+    for (side, prefix) in sweep.iter_mut().zip([&plan.direct.prefix, &plan.weir.prefix]) {
+        let drop_schema = |suffix| {
+            let sql = format!("DROP DATABASE IF EXISTS {prefix}{:03}{suffix}", side.number);
+            Step { class: Class::Setup, action: super::Action::Query(sql.into()) }
+        };
+        side.steps = ["a", "b", "az"].map(drop_schema).to_vec();
+    }
+    run_session(plan, &sweep, &AtomicU64::new(0)).await;
+}
