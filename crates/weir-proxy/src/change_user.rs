@@ -6,7 +6,7 @@ use crate::login::{Offer, authenticate, is_access_denied, pad, refusal};
 use crate::session::Session;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
-use weir_auth::Secret;
+use weir_auth::{Plugin, Secret};
 use weir_model::{AuthFailure, CloseReason};
 use weir_net::{PacketError, PacketStream};
 use weir_pool::ConnectError;
@@ -40,6 +40,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     };
     let offer = Offer {
         user: &request.user,
+        greeting_plugin: Plugin::CachingSha2,
         plugin: request.plugin.as_deref(),
         response: &request.auth_response,
         nonce: session.client_nonce,

@@ -17,6 +17,8 @@ pub(crate) struct Greeted {
     pub packets: PacketStream,
     pub id: u32,
     pub nonce: Nonce,
+    /// What the greeting named. A client whose own default is another one answers it with nothing, and waits.
+    pub plugin: Plugin,
     pub response: HandshakeResponse,
 }
 
@@ -54,7 +56,7 @@ pub(crate) async fn greet(
     };
     // A flag that was not offered is not agreed, whatever the client sets.
     response.caps &= greeting.caps | caps::CLIENT_MYSQL;
-    Ok(Greeted { packets, id, nonce, response })
+    Ok(Greeted { packets, id, nonce, plugin: Plugin::from_name(&greeting.plugin), response })
 }
 
 /// Weir's greeting: the server's, but for what Weir answers itself (`docs/compatibility.md` lists the flags).

@@ -36,6 +36,8 @@ pub(crate) struct Identity {
 #[derive(Debug)]
 pub(crate) struct Offer<'a> {
     pub user: &'a [u8],
+    /// What the greeting named; not looked at in COM_CHANGE_USER.
+    pub greeting_plugin: Plugin,
     pub plugin: Option<&'a [u8]>,
     pub response: &'a [u8],
     pub nonce: Nonce,
@@ -66,10 +68,11 @@ pub(crate) async fn login(
     peer: Option<SocketAddr>,
 ) -> Result<LoggedIn, CloseReason> {
     let started = Instant::now();
-    let Greeted { mut packets, id, nonce, response } = greeted;
+    let Greeted { mut packets, id, nonce, plugin, response } = greeted;
     check_transport(worker, settings, &mut packets).await?;
     let offer = Offer {
         user: &response.user,
+        greeting_plugin: plugin,
         plugin: response.plugin.as_deref(),
         response: &response.auth_response,
         nonce,
@@ -127,7 +130,7 @@ pub(crate) async fn authenticate(
         None => shared.remembered.get(offer.user).map(|known| (*known).clone()).into_iter().collect(),
     };
     let config = ClientConfig {
-        greeting_plugin: Plugin::CachingSha2,
+        greeting_plugin: offer.greeting_plugin,
         secure: packets.stream().is_secure(),
         change_user: offer.change_user,
         plugin_auth: offer.caps & caps::PLUGIN_AUTH != 0,
