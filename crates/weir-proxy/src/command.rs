@@ -79,11 +79,7 @@ impl Session {
         self.note(command, &so_far[1..]);
         let mut span = Span::before_packet();
         let (n, done) = span.take(bytes);
-        self.phase = match (done, shape(command)) {
-            (false, _) => Phase::Request(span),
-            (true, Shape::None) => Phase::Idle,
-            (true, _) => Phase::Answer,
-        };
+        self.phase = if done { self.after_request() } else { Phase::Request(span) };
         self.send_up(cx, &bytes[..n])?;
         Ok(n)
     }
@@ -110,15 +106,22 @@ impl Session {
     /// Sends a whole request to the server and expects its answer.
     pub(crate) fn forward(&mut self, cx: &mut Context<'_>, command: u8, packet: &[u8]) -> Result<(), Exit> {
         self.begin(command);
-        self.phase = match shape(command) {
+        self.send_up(cx, packet)?;
+        self.phase = self.after_request();
+        Ok(())
+    }
+
+    /// The phase that follows when the server has got all of a request.
+    pub(crate) fn after_request(&self) -> Phase {
+        let command = self.current.command;
+        match shape(command) {
             Shape::None => {
-                self.worker.stats().command_unanswered(command, packet.len() as u64, 0);
+                self.worker.stats().command_unanswered(command, self.current.bytes_in, 0);
                 Phase::Idle
             }
             Shape::Binlog => Phase::Binlog,
             _ => Phase::Answer,
-        };
-        self.send_up(cx, packet)
+        }
     }
 
     fn begin(&mut self, command: u8) {

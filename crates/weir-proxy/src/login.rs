@@ -79,7 +79,7 @@ pub(crate) async fn login(
         caps: response.caps,
         change_user: false,
     };
-    let (identity, nonce) = match authenticate(worker, settings, &mut packets, offer).await {
+    let (mut identity, nonce) = match authenticate(worker, settings, &mut packets, offer).await {
         Ok(proven) => proven,
         Err(failure) => {
             let err = refusal(failure, &response.user, &host(peer), !response.auth_response.is_empty());
@@ -111,6 +111,8 @@ pub(crate) async fn login(
     packets.write(&server.ok).await.map_err(|_| CloseReason::ClientGone)?;
     worker.stats().login_ok();
     let (client, early) = compress(packets, &response)?;
+    // The session keeps the password that was taken, and no other.
+    identity.candidates = Vec::new();
     let identity = Arc::new(identity);
     let (caps, charset) = (response.caps, response.charset);
     Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server })

@@ -166,7 +166,7 @@ impl Session {
             to_client: Unsent::default(),
             current: Current::none(now),
             statements: HashMap::default(),
-            limits: Arc::new(settings.limits.clone()),
+            limits: Arc::clone(&settings.limits),
             watchdog: Watchdog::default(),
             identity,
             secret,

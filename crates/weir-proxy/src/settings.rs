@@ -9,7 +9,7 @@ use weir_model::Limits;
 /// What holds for connections that begin now.
 #[derive(Debug)]
 pub struct Settings {
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     pub users: Users,
     pub passthrough: bool,
     /// Pass-through users that may use replication commands.

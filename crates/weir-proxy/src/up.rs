@@ -75,7 +75,7 @@ impl Session {
     fn poll_request_rest(&mut self, cx: &mut Context<'_>, mut span: Span) -> Result<Turn, Exit> {
         self.poll_pass_on(cx, |session, bytes| {
             let (n, done) = span.take(bytes);
-            session.phase = if done { Phase::Answer } else { Phase::Request(span) };
+            session.phase = if done { session.after_request() } else { Phase::Request(span) };
             n
         })
     }

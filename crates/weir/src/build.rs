@@ -1,6 +1,7 @@
 //! From the checked configuration to what the data plane works with.
 
 use anyhow::{Context, Result};
+use std::sync::Arc;
 use weir_auth::Secret;
 use weir_config::{Config, SecretString, TlsMode};
 use weir_net::{
@@ -20,7 +21,7 @@ pub fn settings(config: &Config) -> Result<Settings> {
     };
     let context = context.context("[tls] towards clients")?;
     Ok(Settings {
-        limits: config.limits.clone(),
+        limits: Arc::new(config.limits.clone()),
         users: Users::new(config.users.iter().map(|user| {
             let passwords = std::iter::once(&user.password).chain(&user.previous).map(known).collect();
             (user.name.clone().into_bytes(), ListedUser { passwords, replication: user.replication })
