@@ -147,9 +147,11 @@ impl ChangeUser {
         let auth_response = auth_response.to_vec();
         let database = r.nul_bytes()?.to_vec();
         let charset = if r.remaining() >= 2 { Some(r.u16()?) } else { None };
-        let with_plugin = flags & caps::PLUGIN_AUTH != 0 && !r.is_empty();
+        // A stray byte where the collation should be is the end of an old client's packet, not a plugin.
+        let goes_on = charset.is_some() && !r.is_empty();
+        let with_plugin = flags & caps::PLUGIN_AUTH != 0 && goes_on;
         let plugin = with_plugin.then(|| r.nul_or_rest().to_vec());
-        let with_attributes = flags & caps::CONNECT_ATTRS != 0 && !r.is_empty();
+        let with_attributes = flags & caps::CONNECT_ATTRS != 0 && charset.is_some() && !r.is_empty();
         let attributes = if with_attributes { Some(r.lenenc_bytes()?.to_vec()) } else { None };
         Ok(Self { user, auth_response, database, charset, plugin, attributes })
     }

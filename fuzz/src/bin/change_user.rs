@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let flags = input.u64();
     let Ok(change) = ChangeUser::parse(input.rest(), flags) else { return };
     // Weir itself writes whole packets of clients that are not older than MySQL 4.1.
-    if flags & caps::SECURE_CONNECTION == 0 || change.charset.is_none() {
+    if flags & caps::SECURE_CONNECTION == 0 {
         return;
     }
     let written = change.to_payload(flags);

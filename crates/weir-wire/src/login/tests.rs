@@ -65,6 +65,13 @@ fn p9_collation_ids_above_255_survive_change_user() {
     assert_eq!(ChangeUser::parse(&payload[1..], flags), Ok(change));
 }
 
+#[test]
+fn a_stray_byte_where_the_collation_should_be_is_no_plugin() {
+    let flags = caps::SECURE_CONNECTION | caps::PLUGIN_AUTH | caps::CONNECT_ATTRS;
+    let change = ChangeUser::parse(b"app\0\x00shop\0x", flags).unwrap();
+    assert_eq!((change.charset, change.plugin, change.attributes), (None, None, None));
+}
+
 proptest! {
     #[test]
     fn arbitrary_logins_never_panic(bytes: Vec<u8>, flags: u64) {
