@@ -1,6 +1,6 @@
 # Each target is a script of its own; this file only names them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench deps
+.PHONY: help demo test lint bench fuzz soak deps
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,14 @@ lint: ## Format, warnings, licences, floors and sizes
 
 bench: ## Weir against a direct connection, HAProxy and a bare relay (ARGS=--quick: 2 minutes instead of 12)
 	@scripts/bench.sh $(ARGS)
+
+fuzz: ## Every parser of a peer's bytes against random ones (SECONDS=30 for each)
+	@cargo xtask fuzz --seconds $(or $(SECONDS),30)
+
+soak: ## Sessions through Weir against sessions on the server, seed after seed, until they differ
+	@scripts/deps.sh && scripts/get-mysql.sh
+	@cargo build --release -p weir
+	@cargo run --release -p weir-testkit --bin differential -- --spawn --soak
 
 deps: ## Install the Debian packages that the others need
 	@scripts/deps.sh

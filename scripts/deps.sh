@@ -7,6 +7,7 @@ set -euo pipefail
 needs=(
   "cc|gcc|builds the C parts of aws-lc, zstd and mimalloc"
   "/usr/include/stdio.h|libc6-dev|headers for the same"
+  "c++|g++|builds libFuzzer for the fuzz targets"
   "make|make|make demo, make test"
   "mariadbd|mariadb-server|a real MariaDB server for the tests and the demo"
   "/usr/lib/mysql/plugin/auth_ed25519.so|mariadb-server|its ed25519 accounts"
@@ -14,6 +15,7 @@ needs=(
   "haproxy|haproxy|the TCP relay that Weir is measured against"
   "sysbench|sysbench|load for the demo and the benchmarks"
   "ps|procps|process figures"
+  "valgrind|valgrind|counts instructions in make bench"
   "dpkg-deb|dpkg|unpacks MySQL beside the system, see scripts/get-mysql.sh"
 )
 

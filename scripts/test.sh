@@ -10,4 +10,9 @@ needed "MySQL" scripts/get-mysql.sh
 needed "build" cargo build --quiet -p weir
 stage "unit and integration tests" cargo test --quiet --workspace
 stage "tidy" cargo xtask tidy
+for family in mariadb mysql; do
+  stage "differential, $family" cargo run --quiet -p weir-testkit --bin differential -- \
+    --spawn --family "$family" --statements 20000
+done
+stage "fuzz" cargo xtask fuzz --seconds 30
 summary

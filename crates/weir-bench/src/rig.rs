@@ -165,13 +165,16 @@ fn haproxy_config(listen: SocketAddr, backend: SocketAddr, threads: usize) -> St
     )
 }
 
-/// A listed user and no TLS towards the server, because nobody else here encrypts.
+/// A listed user; no TLS towards the server and no line in the log for each connection, because nobody else here
+/// encrypts or logs.
 fn weir_config(backend: SocketAddr) -> String {
     format!(
         "[listen]\nmysql = [\"$LISTEN\"]\n\n\
          [[server]]\nname = \"db1\"\naddress = \"{backend}\"\nmax_connections = {MAX_CONNECTIONS}\n\
          tls = {{ mode = \"disabled\" }}\n\n\
-         [[user]]\nname = \"{}\"\npassword = \"{}\"\n",
+         [[user]]\nname = \"{}\"\npassword = \"{}\"\n\n\
+         [limits]\nmax_clients = {MAX_CONNECTIONS}\n\n\
+         [log]\nlevel = \"warn\"\n",
         LOGIN.user, LOGIN.password
     )
 }
