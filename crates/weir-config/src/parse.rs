@@ -57,7 +57,7 @@ pub fn parse(
 }
 
 /// The configuration of `weir run --backend HOST:PORT [--listen HOST:PORT]`: one server, users by pass-through,
-/// clients at `listen` or 127.0.0.1:6033, no admin listener.
+/// clients at `listen` or 127.0.0.1:6033, no admin listener, as many server connections as clients.
 pub fn from_backend(backend: &str, listen: Option<&str>) -> Result<Config, Report> {
     let mut problems = Vec::new();
     let backend = argument("--backend", backend, &mut problems);
@@ -73,6 +73,8 @@ pub fn from_backend(backend: &str, listen: Option<&str>) -> Result<Config, Repor
         }
         for server in &mut config.servers {
             server.address = address.clone();
+            // Nobody has said how many connections the server may have: its own limit decides.
+            server.max_connections = config.limits.max_clients;
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(Report::new("command line", problems)) }
