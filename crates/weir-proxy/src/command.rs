@@ -132,6 +132,7 @@ impl Session {
         current.local_infile = false;
         current.in_transaction = self.walker.in_transaction();
         current.started = Instant::now();
+        current.ended = current.started;
         (current.bytes_in, current.bytes_out) = (0, 0);
         self.walker.begin(shape(command));
         self.server.restart_sequence();

@@ -11,7 +11,8 @@ impl Session {
     pub(crate) fn observe_done(&mut self, answered_at: Instant) {
         let current = &mut self.current;
         let server_ns = answered_at.duration_since(current.started).as_nanos() as u64;
-        let client_ns = current.started.elapsed().as_nanos() as u64;
+        current.ended = Instant::now();
+        let client_ns = current.ended.duration_since(current.started).as_nanos() as u64;
         let stats = self.worker.stats();
         stats.command_done(current.command, client_ns, server_ns, current.bytes_in, current.bytes_out);
         if let Some(code) = self.walker.error() {

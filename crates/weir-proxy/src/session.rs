@@ -96,6 +96,8 @@ pub(crate) struct Current {
     /// The session was in a transaction before this command.
     pub in_transaction: bool,
     pub started: Instant,
+    /// When its answer was complete; the same as `started` until then.
+    pub ended: Instant,
     pub bytes_in: u64,
     pub bytes_out: u64,
 }
@@ -292,6 +294,7 @@ impl Current {
             local_infile: false,
             in_transaction: false,
             started: now,
+            ended: now,
             bytes_in: 0,
             bytes_out: 0,
         }

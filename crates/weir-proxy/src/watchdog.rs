@@ -4,7 +4,7 @@
 use crate::session::{Exit, Phase, Session};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 use weir_model::CloseReason;
 use weir_wire::packet::ErrPacket;
@@ -17,12 +17,27 @@ enum Waits {
     SlowReader,
 }
 
+/// What is waited for, the commands so far, and the bytes of the answer so far.
+type Seen = (Waits, u64, u64);
+
 /// The running timer, if any.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     timer: Option<Pin<Box<Sleep>>>,
     /// What was seen when the timer was last set; the same when it fires means that nothing moved.
-    seen: Option<(Waits, u64, u64)>,
+    seen: Option<Seen>,
+}
+
+impl Watchdog {
+    /// A timer that was set for something else may fire too late for what is waited for now.
+    fn shorten(&mut self, now: Seen, limit: Duration) {
+        let (Some(timer), Some(seen)) = (self.timer.as_mut(), self.seen) else { return };
+        let latest = tokio::time::Instant::now() + limit;
+        if seen.0 != now.0 && timer.deadline() > latest {
+            timer.as_mut().reset(latest);
+            self.seen = Some(now);
+        }
+    }
 }
 
 impl Session {
@@ -33,6 +48,7 @@ impl Session {
             return Poll::Pending;
         }
         let now = (waits, self.commands, self.current.bytes_out);
+        self.watchdog.shorten(now, limit);
         loop {
             if self.watchdog.timer.is_none() {
                 self.watchdog.timer = Some(Box::pin(sleep(limit)));
@@ -48,7 +64,7 @@ impl Session {
             }
             // Something moved since; for an idle client the time already idle counts.
             if waits == Waits::Client {
-                let idle = Instant::now().duration_since(self.current.started);
+                let idle = self.current.ended.elapsed();
                 if idle >= limit {
                     return Poll::Ready(self.timed_out(waits, limit));
                 }
