@@ -96,6 +96,15 @@ impl Stream {
         }
     }
 
+    /// Whether bytes travel as they are over a unix socket.
+    pub fn is_unix_socket(&self) -> bool {
+        match self {
+            Stream::Plain(Socket::Unix(_)) => true,
+            Stream::Plain(Socket::Tcp(_)) | Stream::Tls(_) | Stream::Closed => false,
+            Stream::Compressed(compressed) => compressed.inner().is_unix_socket(),
+        }
+    }
+
     /// The TLS version and cipher in force, for logs; `None` without TLS.
     pub fn tls_version(&self) -> Option<&'static str> {
         match self {

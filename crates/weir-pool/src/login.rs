@@ -85,7 +85,7 @@ impl Login<'_> {
             packets.write(&response.to_ssl_request()).await.map_err(|e| self.packet(e.into()))?;
             packets = self.encrypt(packets).await?;
         }
-        let mut exchange = ServerExchange::new(self.request.secret.clone(), packets.stream().is_secure());
+        let mut exchange = exchange_over(packets.stream(), self.request.secret.clone());
         let initial = exchange.initial_response(&self.greeting.plugin, &self.greeting.nonce);
         let initial = initial.map_err(|source| self.auth(source))?;
         response.plugin = Some(initial.plugin.as_bytes().to_vec());
@@ -198,7 +198,7 @@ pub async fn change_user(
     (plugin, nonce): (&[u8], [u8; 20]),
 ) -> Result<(Vec<u8>, [u8; 20]), ConnectError> {
     let auth = |source| ConnectError::Auth { server: target.name.clone(), source };
-    let mut exchange = ServerExchange::new(secret, packets.stream().is_secure());
+    let mut exchange = exchange_over(packets.stream(), secret);
     let initial = exchange.initial_response(plugin, &nonce).map_err(auth)?;
     request.plugin = Some(initial.plugin.as_bytes().to_vec());
     request.auth_response = initial.data.to_vec();
@@ -207,6 +207,11 @@ pub async fn change_user(
     written.map_err(|e| ConnectError::packet(&target.name, &target.address.to_string(), e.into()))?;
     let ok = run_exchange(target, packets, &mut exchange).await?;
     Ok((ok, exchange.nonce()))
+}
+
+fn exchange_over(stream: &Stream, secret: Secret) -> ServerExchange {
+    let exchange = ServerExchange::new(secret, stream.is_secure());
+    if stream.is_unix_socket() { exchange.over_unix_socket() } else { exchange }
 }
 
 /// Answers the server until it says OK or ERR.
