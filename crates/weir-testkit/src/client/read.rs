@@ -153,12 +153,14 @@ impl Reply<'_> {
             true => None,
             false => Some(self.end_packet().await?),
         };
+        let first = columns_end.as_ref().and_then(End::status).unwrap_or(0);
         let mut result = ResultSet { columns, metadata, columns_end, rows: Vec::new(), end: None };
         // A cursor's rows wait for COM_STMT_FETCH.
-        let cursor =
-            result.columns_end.as_ref().and_then(End::status).unwrap_or(0) & status::CURSOR_EXISTS != 0;
-        let read = if cursor { Ok(()) } else { self.rows(&mut result).await };
-        let more = result.end.as_ref().and_then(End::status).unwrap_or(0) & status::MORE_RESULTS != 0;
+        let read = if first & status::CURSOR_EXISTS != 0 { Ok(()) } else { self.rows(&mut result).await };
+        let last = result.end.as_ref().and_then(End::status).unwrap_or(0);
+        // MySQL announces what follows the OUT parameters of a procedure in the first of the two EOF packets only.
+        let out_params = first & status::PS_OUT_PARAMS != 0 && !matches!(result.end, Some(End::Err(_)));
+        let more = last & status::MORE_RESULTS != 0 || out_params;
         self.response.outcomes.push(Outcome::Rows(result));
         read.map(|()| more)
     }

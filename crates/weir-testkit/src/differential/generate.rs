@@ -40,8 +40,10 @@ const OPTIONAL: [Capabilities; 11] = [
 /// Collations of the handshake that both servers know: latin1, gbk, utf8mb3, utf8mb4, binary, ascii, sjis, big5.
 const COLLATIONS: [u8; 9] = [8, 28, 33, 45, 46, 63, 11, 13, 1];
 
+type Scenario = fn(&mut Session);
+
 /// The weights are such that each class has its 200 statements in a run of 20,000 with room to spare.
-const SCENARIOS: &[(usize, fn(&mut Session))] = &[
+const SCENARIOS: &[(usize, Scenario)] = &[
     (10, variables::session_variables),
     (10, variables::user_variables),
     (10, variables::character_sets),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::run::Summary;
-use super::script::{Class, SessionPlan};
+use super::script::{Action, Class, SessionPlan};
 use super::shrink::Shrunk;
 
 /// Every listed class must occur this often in a run of [`ENOUGH_STATEMENTS`].
@@ -51,14 +51,19 @@ pub fn script(seed: u64, failure_step: usize, shrunk: &Shrunk) -> String {
     writeln!(out, "  capabilities 0x{:x}, collation {collation}", capabilities.0).ok();
     let from = if shrunk.again { 0 } else { steps.len().saturating_sub(25) };
     for (i, step) in steps.iter().enumerate().skip(from) {
-        let mut text = step.action.to_string();
-        if let Some((at, _)) = text.char_indices().nth(400) {
-            let more = text.len() - at;
-            text.truncate(at);
-            text += &format!("...({more} more)");
-        }
-        writeln!(out, "  {i:>4} [{}] {text}", step.class).ok();
+        writeln!(out, "  {i:>4} [{}] {}", step.class, short(&step.action)).ok();
     }
     writeln!(out, "  difference: {}", shrunk.what).ok();
     out
+}
+
+/// A statement as text, cut to what fits a terminal.
+pub fn short(action: &Action) -> String {
+    let mut text = action.to_string();
+    if let Some((at, _)) = text.char_indices().nth(400) {
+        let more = text.len() - at;
+        text.truncate(at);
+        text += &format!("...({more} more)");
+    }
+    text
 }

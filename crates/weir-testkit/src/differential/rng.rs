@@ -7,11 +7,11 @@ impl Rng {
     /// Streams of different `stream` numbers under one seed have nothing in common.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut rng = Self(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        rng.next();
+        rng.bits();
         rng
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,7 +21,7 @@ impl Rng {
 
     /// From 0 to `n` - 1; 0 for an `n` of 0.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        (self.bits() % n.max(1) as u64) as usize
     }
 
     /// From `low` to `high`, both included.
@@ -43,7 +43,7 @@ impl Rng {
         const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz012345";
         let mut out = Vec::with_capacity(length + 12);
         while out.len() < length {
-            let mut bits = self.next();
+            let mut bits = self.bits();
             // Twelve letters of five bits each out of one number.
             for _ in 0..12 {
                 out.push(LETTERS[(bits & 31) as usize]);

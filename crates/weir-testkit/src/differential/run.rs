@@ -16,8 +16,8 @@ use crate::client::{Client, ConnectOptions, Outcome, Response};
 use crate::servers::Flavor;
 
 use super::compare::{Answer, difference};
-use super::generate;
 use super::script::{Action, Class, SessionPlan, Step};
+use super::{generate, report};
 
 /// Where one side of the comparison is.
 #[derive(Debug, Clone)]
@@ -39,6 +39,10 @@ pub struct Plan {
     pub seed: u64,
     /// Sessions at once.
     pub concurrency: usize,
+    /// Classes that are left out of every session, once their findings are known.
+    pub without: Vec<Class>,
+    /// No reply of a session may take longer.
+    pub patience: Duration,
 }
 
 /// The first difference of a session.
@@ -46,6 +50,8 @@ pub struct Plan {
 pub struct Failure {
     pub session: usize,
     pub step: usize,
+    /// The statement as text.
+    pub statement: String,
     pub what: String,
 }
 
@@ -116,8 +122,11 @@ pub async fn offered(plan: &Plan) -> Result<(Capabilities, Capabilities)> {
 /// The same session for each side; only the names of schemas and locks may differ.
 pub fn session_plans(plan: &Plan, number: usize, offered: Capabilities) -> [SessionPlan; 2] {
     let steps = plan.statements / plan.sessions.max(1);
-    [&plan.direct, &plan.weir]
-        .map(|side| generate::session(plan.flavor, plan.seed, number, steps, &side.prefix, offered))
+    [&plan.direct, &plan.weir].map(|side| {
+        let mut session = generate::session(plan.flavor, plan.seed, number, steps, &side.prefix, offered);
+        session.steps.retain(|step| !plan.without.contains(&step.class));
+        session
+    })
 }
 
 /// What one session did.
@@ -132,18 +141,18 @@ pub struct SessionOutcome {
 pub async fn run_session(plan: &Plan, both: &[SessionPlan; 2], bytes: &AtomicU64) -> SessionOutcome {
     let mut outcome = SessionOutcome::default();
     let [direct_plan, weir_plan] = both;
-    let fail = |step, what| Some(Failure { session: direct_plan.number, step, what });
-    let mut direct = Runner::new(plan.direct.addr, direct_plan);
-    let mut weir = Runner::new(plan.weir.addr, weir_plan);
+    let fail = |step: usize, what| {
+        let statement =
+            direct_plan.steps.get(step).map(|step| report::short(&step.action)).unwrap_or_default();
+        Some(Failure { session: direct_plan.number, step, statement, what })
+    };
+    let mut direct = Runner::new(plan.direct.addr, direct_plan, plan.patience);
+    let mut weir = Runner::new(plan.weir.addr, weir_plan, plan.patience);
     let prefixes = (plan.direct.prefix.as_str(), plan.weir.prefix.as_str());
     for (i, (a, b)) in direct_plan.steps.iter().zip(&weir_plan.steps).enumerate() {
-        match (direct.connect().await, weir.connect().await) {
-            (Ok(()), Ok(())) => {}
-            (a, b) => {
-                let tell = |r: Result<()>| r.err().map_or_else(|| "ok".into(), |e| format!("{e:#}"));
-                outcome.failure = fail(i, format!("cannot log in: direct {}, weir {}", tell(a), tell(b)));
-                return outcome;
-            }
+        if let Some(what) = connect_both(&mut direct, &mut weir).await {
+            outcome.failure = fail(i, what);
+            return outcome;
         }
         let (x, y) = tokio::join!(direct.step(a), weir.step(b));
         *outcome.counts.entry(a.class).or_default() += 1;
@@ -163,6 +172,23 @@ pub async fn run_session(plan: &Plan, both: &[SessionPlan; 2], bytes: &AtomicU64
     outcome
 }
 
+/// What differs between the two logins, as far as two logins to one server agree.
+async fn connect_both(direct: &mut Runner, weir: &mut Runner) -> Option<String> {
+    let answer = |login: Result<Response>| match login {
+        Ok(reply) => Answer::Reply(reply),
+        Err(error) => Answer::Broken(format!("{error:#}")),
+    };
+    let (a, b) = tokio::join!(direct.connect(), weir.connect());
+    let login = Action::ChangeUser {
+        user: direct.options.user.clone(),
+        password: String::new(),
+        database: String::new(),
+        collation: u16::from(direct.options.collation),
+    };
+    let what = difference(&login, &answer(a), &answer(b), ("", ""))?;
+    Some(format!("at the login ahead of this statement: {what}"))
+}
+
 /// One side of a session.
 struct Runner {
     options: ConnectOptions,
@@ -172,27 +198,28 @@ struct Runner {
     logins: u64,
 }
 
-/// No reply of a session takes longer, even on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Given to slots that hold no statement; no server counts so far.
 const NO_STATEMENT: u32 = 0x00ff_ffff;
 
 impl Runner {
-    fn new(addr: SocketAddr, plan: &SessionPlan) -> Self {
+    fn new(addr: SocketAddr, plan: &SessionPlan, patience: Duration) -> Self {
         let mut options = ConnectOptions::tcp(addr, "app", "app-pw").collation(plan.collation);
         options.capabilities = plan.capabilities;
-        options.patience = PATIENCE;
+        options.patience = patience;
         Self { options, client: None, ids: BTreeMap::new(), logins: 0 }
     }
 
-    async fn connect(&mut self) -> Result<()> {
-        if self.client.is_none() {
-            self.client = Some(self.options.connect().await?);
-            self.ids.clear();
-            self.logins += 1;
+    /// Logs in where there is no connection; the reply is the packets of that login.
+    async fn connect(&mut self) -> Result<Response> {
+        if self.client.is_some() {
+            return Ok(Response::default());
         }
-        Ok(())
+        let client = self.options.connect().await?;
+        let login = client.login_reply().clone();
+        self.client = Some(client);
+        self.ids.clear();
+        self.logins += 1;
+        Ok(login)
     }
 
     async fn leave(self) {

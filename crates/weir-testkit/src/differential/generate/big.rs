@@ -15,7 +15,7 @@ pub(super) fn big_values(s: &mut Session) {
         edge(s);
         return;
     }
-    let fill = (s.rng.next(), length);
+    let fill = (s.rng.bits(), length);
     let quoted = |before: &str, after: &str| Text { before: before.into(), fill, after: after.into() };
     match s.rng.below(7) {
         0 => s.q(format!("SELECT REPEAT('0123456789abc', {})", length / 13)),
@@ -57,7 +57,7 @@ fn edge(s: &mut Session) {
             // The command byte and, with query attributes, two more bytes belong to the payload.
             let (before, after) = ("SELECT LENGTH('", "')");
             let length = size - before.len() - after.len() - 1;
-            let fill = (s.rng.next(), length);
+            let fill = (s.rng.bits(), length);
             s.act(Action::Query(Text { before: before.into(), fill, after: after.into() }));
         }
         // A row's payload has four bytes of length ahead of the value.

@@ -76,7 +76,7 @@ const UNKNOWN: [u8; 12] = [0x00, 0x0b, 0x0f, 0x10, 0x14, 0x1d, 0x22, 0x40, 0x77,
 pub(super) fn malformed(s: &mut Session) {
     s.class(Class::Malformed);
     let code = UNKNOWN[s.rng.below(UNKNOWN.len())];
-    let noise: Vec<u8> = (0..s.rng.below(12)).map(|_| s.rng.next() as u8).collect();
+    let noise: Vec<u8> = (0..s.rng.below(12)).map(|_| s.rng.bits() as u8).collect();
     match s.rng.below(9) {
         0..=2 => s.act(Action::Uncertain { code, body: noise }),
         3 => s.act(Action::Uncertain { code: command::STMT_EXECUTE, body: noise }),

@@ -55,7 +55,7 @@ fn param(s: &mut Session) -> Param {
     match s.rng.below(10) {
         0 => Param::Null,
         1..=3 => Param::Int(s.small()),
-        4 => Param::UInt(s.rng.next() >> 1),
+        4 => Param::UInt(s.rng.bits() >> 1),
         5 => Param::Double(s.small() as f64 / 4.0),
         6 => Param::Text(s.word()),
         7 => Param::Bytes(s.rng.text(20)),
@@ -145,7 +145,7 @@ fn long_data(s: &mut Session) {
     for param in 0..2 {
         for _ in 0..s.rng.below(3) {
             let most = if s.rng.one_in(6) { 200_000 } else { 3_000 };
-            let fill = (s.rng.next(), s.rng.below(most));
+            let fill = (s.rng.bits(), s.rng.below(most));
             s.act(Action::LongData { slot, param, data: Text { fill, ..Text::default() } });
         }
     }
