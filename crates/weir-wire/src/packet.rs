@@ -12,6 +12,8 @@ pub mod status {
     pub const CURSOR_EXISTS: u16 = 0x0040;
     pub const LAST_ROW_SENT: u16 = 0x0080;
     pub const NO_BACKSLASH_ESCAPES: u16 = 0x0200;
+    /// The rows that follow are the OUT parameters of a CALL.
+    pub const PS_OUT_PARAMS: u16 = 0x1000;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;
     /// MariaDB: ANSI_QUOTES is in force.

@@ -85,6 +85,8 @@ pub struct Walker {
     error: Option<u16>,
     rows: u64,
     prepared: Option<Prepared>,
+    /// The rows under way are the OUT parameters of a CALL.
+    out_params: bool,
 }
 
 impl Walker {
@@ -103,6 +105,7 @@ impl Walker {
             error: None,
             rows: 0,
             prepared: None,
+            out_params: false,
         }
     }
 
@@ -123,6 +126,7 @@ impl Walker {
         self.error = None;
         self.rows = 0;
         self.prepared = None;
+        self.out_params = false;
     }
 
     /// Status flags of the last OK or EOF packet.
@@ -237,11 +241,17 @@ impl Walker {
                 if self.status & status::CURSOR_EXISTS != 0 {
                     self.end_result();
                 } else {
+                    self.out_params = self.status & status::PS_OUT_PARAMS != 0;
                     self.state = State::Rows;
                 }
             }
             State::Rows if self.is_end(header, first) => {
                 self.status = self.end_status(head)?;
+                if self.out_params {
+                    // MySQL ends them as if nothing followed, and sends the OK of the CALL all the same (trap P33).
+                    self.status |= status::MORE_RESULTS_EXISTS;
+                }
+                self.out_params = false;
                 self.end_result();
             }
             // A row whose first value is 16 MiB or longer starts with 0xFE as well.

@@ -49,6 +49,23 @@ fn p4_ends_are_found_with_and_without_deprecate_eof() {
 }
 
 #[test]
+fn p33_the_ok_behind_out_parameters_belongs_to_the_answer() {
+    // MySQL without DEPRECATE_EOF leaves MORE_RESULTS_EXISTS out at the end of the parameters, MariaDB does not.
+    for last in [2, 2 | status::MORE_RESULTS_EXISTS] {
+        let mut payloads = result(OLD, &[b"\0\0x".to_vec()], last);
+        let columns_end = 2 | status::MORE_RESULTS_EXISTS | status::PS_OUT_PARAMS;
+        payloads[3] = end_payload(OLD, columns_end);
+        let rows_end = stream(&payloads).len();
+        payloads.push(ok_payload(2));
+        let bytes = stream(&payloads);
+        let (n, event, _) = walk_all(OLD, Shape::Query, &bytes[..rows_end]);
+        assert_eq!((n, event), (rows_end, Event::More));
+        let (n, event, walker) = walk_all(OLD, Shape::Query, &bytes);
+        assert_eq!((n, event, walker.status()), (bytes.len(), Event::Done, 2));
+    }
+}
+
+#[test]
 fn p4_a_row_that_starts_with_a_long_value_is_no_end() {
     for flags in [OLD, NEW] {
         let mut row = b"\xfe".to_vec();
