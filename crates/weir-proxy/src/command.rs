@@ -135,6 +135,9 @@ impl Session {
         current.ended = current.started;
         (current.bytes_in, current.bytes_out) = (0, 0);
         self.walker.begin(shape(command));
+        if let Some(renumber) = &mut self.renumber {
+            renumber.restart();
+        }
         self.server.restart_sequence();
     }
 

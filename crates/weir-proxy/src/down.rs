@@ -74,7 +74,11 @@ impl Session {
             }
             let now = self.done_at(answered);
             self.current.bytes_out += passed as u64;
-            if !discard && let Err(e) = self.to_client.send(&mut self.client, cx, &bytes[..passed]) {
+            let bytes = &mut scratch[..passed];
+            if let (true, Some(renumber)) = (answered, &mut self.renumber) {
+                renumber.apply(bytes, self.current.bytes_in);
+            }
+            if !discard && let Err(e) = self.to_client.send(&mut self.client, cx, bytes) {
                 return Err(self.client_write_failed(&e));
             }
             if let Some(answered_at) = now {

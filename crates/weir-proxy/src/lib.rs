@@ -19,6 +19,7 @@ mod login;
 mod observe;
 mod probe;
 mod registry;
+mod renumber;
 mod serve;
 mod session;
 mod settings;

@@ -16,6 +16,7 @@ use crate::change_user::change_user;
 use crate::login::{Identity, LoggedIn};
 use crate::observe;
 use crate::registry::{Entry, Registry};
+use crate::renumber::Renumber;
 use crate::settings::Settings;
 use crate::shared::ClientCount;
 use crate::vanish::vanish;
@@ -108,6 +109,8 @@ pub(crate) struct Session {
     pub server: Stream,
     pub phase: Phase,
     pub walker: Walker,
+    /// Present where the link to the server is compressed.
+    pub renumber: Option<Renumber>,
     /// Read from the client, not yet passed on; what a pipelining client sent ahead.
     pub held_up: Vec<u8>,
     /// `held_up` does not hold a request that can be judged: read more first.
@@ -155,12 +158,14 @@ impl Session {
         let entry = Registry::enter(&worker.shared, id, server.connection_id);
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
+        let renumber = server.stream.compression().map(|_| Renumber::default());
         Box::new(Session {
             worker: Arc::clone(worker),
             client,
             server: server.stream,
             phase: Phase::Idle,
             walker: Walker::new(server.caps, server.status),
+            renumber,
             starved: early.is_empty(),
             held_up: early,
             held_down: server.early,
@@ -261,7 +266,11 @@ impl Session {
         self.worker.stats().own_error(err.code);
         let mut client = self.client.take();
         if self.walker.at_boundary() {
-            let seq = if self.phase == Phase::Idle { 0 } else { self.walker.next_seq() };
+            let seq = match (self.phase, &self.renumber) {
+                (Phase::Idle, _) => 0,
+                (_, Some(renumber)) => renumber.next(self.current.bytes_in),
+                (_, None) => self.walker.next_seq(),
+            };
             let mut bytes = self.to_client.take();
             put_packet(&mut bytes, seq, &err.to_payload());
             if weir_net::write_all(&mut client, &bytes).await.is_err() {

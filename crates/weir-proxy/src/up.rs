@@ -86,6 +86,10 @@ impl Session {
             session.phase = if done { Phase::Answer } else { Phase::LocalInfile(file) };
             if done {
                 session.walker.local_infile_done();
+                if let (Some(renumber), Some(seq)) = (&mut session.renumber, bytes[..n].last()) {
+                    // The last byte of an empty packet is its number.
+                    renumber.follow(*seq);
+                }
             }
             n
         })
