@@ -24,7 +24,7 @@ pub async fn dial(upstream: &Upstream, target: &Target) -> Result<(PacketStream,
     };
     match &result {
         Ok((_, greeting)) => upstream.greeted(greeting),
-        Err(error) if error.is_unreachable() => upstream.unreachable(error),
+        Err(error) if error.is_unreachable() => upstream.unreachable(error, false),
         Err(_) => {}
     }
     result

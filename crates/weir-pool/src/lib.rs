@@ -11,4 +11,4 @@ mod upstream;
 pub use dial::dial;
 pub use error::{ConnectError, RefusedLogin};
 pub use login::{LoginRequest, ServerConnection, change_user, login};
-pub use upstream::{Slot, Target, Upstream};
+pub use upstream::{Slot, Target, Trouble, Upstream};

@@ -57,11 +57,17 @@ pub async fn login(
     let full = |limit| ConnectError::Full { server: target.name.clone(), limit };
     let slot = upstream.take_slot(target.max_connections).map_err(full)?;
     let (packets, greeting) = dial(upstream, &target).await?;
+    let version = greeting.version.clone();
     let work = Login { target: &target, request, greeting };
-    match timeout(target.connect_timeout, work.run(packets, slot)).await {
+    let result = match timeout(target.connect_timeout, work.run(packets, slot)).await {
         Ok(result) => result,
         Err(_) => Err(work_timeout(&target)),
+    };
+    match &result {
+        Err(error) if error.is_unreachable() => upstream.unreachable(error, true),
+        _ => upstream.reached(&version),
     }
+    result
 }
 
 fn work_timeout(target: &Target) -> ConnectError {

@@ -22,6 +22,15 @@ pub struct Target {
     pub keepalive: Duration,
 }
 
+/// Why a server cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    pub why: String,
+    /// The server greeted, and the way to the login broke off after that (TLS, as a rule). Servers count such
+    /// connections against Weir's address (`max_connect_errors`).
+    pub after_greeting: bool,
+}
+
 /// One server behind Weir.
 #[derive(Debug)]
 pub struct Upstream {
@@ -29,7 +38,7 @@ pub struct Upstream {
     /// The last greeting seen. It is what clients are greeted after.
     greeting: ArcSwapOption<Greeting>,
     /// Why the server could not be reached at the last try; `None` while it can.
-    trouble: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
     open: AtomicU32,
 }
 
@@ -38,7 +47,7 @@ impl Upstream {
         Self {
             target: ArcSwap::from_pointee(target),
             greeting: ArcSwapOption::empty(),
-            trouble: Mutex::new(Some("not tried yet".to_owned())),
+            trouble: Mutex::new(Some(Trouble { why: "not tried yet".to_owned(), after_greeting: false })),
             open: AtomicU32::new(0),
         }
     }
@@ -61,7 +70,7 @@ impl Upstream {
     }
 
     /// Why the server cannot be reached, if it cannot.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<Trouble> {
         self.trouble.lock().clone()
     }
 
@@ -92,20 +101,24 @@ impl Upstream {
         if !same {
             self.greeting.store(Some(Arc::new(greeting.clone())));
         }
+    }
+
+    /// The server let a login through, or refused it in its own words.
+    pub(crate) fn reached(&self, version: &[u8]) {
         let mut trouble = self.trouble.lock();
         if trouble.is_some() {
             tracing::info!(server = %self.target.load().name, event = "server_up",
-                version = %String::from_utf8_lossy(&greeting.version), "server is reachable");
+                version = %String::from_utf8_lossy(version), "server is reachable");
             *trouble = None;
         }
     }
 
-    pub(crate) fn unreachable(&self, why: &crate::ConnectError) {
+    pub(crate) fn unreachable(&self, error: &crate::ConnectError, after_greeting: bool) {
         let mut trouble = self.trouble.lock();
-        let text = why.to_string();
-        if trouble.as_ref() != Some(&text) {
-            tracing::warn!(server = %self.target.load().name, event = "server_down", why = %text, "server is not reachable");
-            *trouble = Some(text);
+        let now = Trouble { why: error.to_string(), after_greeting };
+        if trouble.as_ref() != Some(&now) {
+            tracing::warn!(server = %self.target.load().name, event = "server_down", why = %now.why, "server is not reachable");
+            *trouble = Some(now);
         }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -23,6 +23,10 @@ use weir_stats::{Readiness, Stats};
 
 /// How often a server that could not be reached is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// The same for a server that greets and cannot be logged in to. Such a try counts at the server as a broken
+/// connection, and 100 of them block Weir's host.
+const COSTLY_RETRY: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the last client has gone while draining.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
@@ -260,14 +264,19 @@ fn listen_admin(
 
 /// Keeps readiness true to what logins experience, and tries a server again that could not be reached.
 async fn monitor(shared: Arc<Shared>, readiness: Arc<Readiness>) {
+    let mut looked: Option<Instant> = None;
     loop {
-        if shared.upstream.trouble().is_some() {
+        let pause = shared.upstream.trouble().map(|it| if it.after_greeting { COSTLY_RETRY } else { RETRY });
+        if let Some(pause) = pause
+            && looked.is_none_or(|at| at.elapsed() >= pause)
+        {
             // The outcome stands in `trouble`, as that of every other connection does.
             let _ = look(&shared).await;
+            looked = Some(Instant::now());
         }
         match shared.upstream.trouble() {
             None => readiness.server_reachable(),
-            Some(why) => readiness.server_unreachable(&why),
+            Some(trouble) => readiness.server_unreachable(&trouble.why),
         }
         sleep(RETRY).await;
     }
