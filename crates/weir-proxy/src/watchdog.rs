@@ -29,7 +29,7 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// A timer that was set for something else may fire too late for what is waited for now.
+    /// A timer that was set for another wait may fire too late for this one.
     fn shorten(&mut self, now: Seen, limit: Duration) {
         let (Some(timer), Some(seen)) = (self.timer.as_mut(), self.seen) else { return };
         let latest = tokio::time::Instant::now() + limit;
