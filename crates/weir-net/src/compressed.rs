@@ -45,6 +45,10 @@ impl Compressed {
         self.codec.restart();
     }
 
+    pub(crate) fn follow_sequence(&mut self) {
+        self.codec.follow();
+    }
+
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
             let (read, written) = self.codec.decode(&self.input, buf).map_err(invalid)?;

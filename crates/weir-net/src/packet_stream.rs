@@ -75,6 +75,7 @@ impl PacketStream {
                     let (payload, rest) = (payload.to_vec(), rest.to_vec());
                     self.held = rest;
                     self.seq = header.seq.wrapping_add(1);
+                    self.stream.follow_sequence();
                     return Ok(payload);
                 }
             }

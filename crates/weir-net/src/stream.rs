@@ -5,6 +5,7 @@
 use crate::compressed::Compressed;
 use rustls_pki_types::ServerName;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -105,6 +106,16 @@ impl Stream {
         }
     }
 
+    /// The address at the other end; `None` for a unix socket.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        match self {
+            Stream::Plain(socket) => socket.peer_addr(),
+            Stream::Tls(tls) => tls.get_ref().0.socket.peer_addr(),
+            Stream::Compressed(compressed) => compressed.inner().peer_addr(),
+            Stream::Closed => None,
+        }
+    }
+
     /// The TLS version and cipher in force, for logs; `None` without TLS.
     pub fn tls_version(&self) -> Option<&'static str> {
         match self {
@@ -136,6 +147,14 @@ impl Stream {
     /// Lends the connection out, leaving [`Stream::Closed`] behind.
     pub fn take(&mut self) -> Stream {
         std::mem::replace(self, Stream::Closed)
+    }
+
+    /// Answers on a compressed connection: its frames are numbered on from the peer's last one.
+    #[inline]
+    pub fn follow_sequence(&mut self) {
+        if let Stream::Compressed(compressed) = self {
+            compressed.follow_sequence();
+        }
     }
 
     /// Takes the server's part of a TLS handshake; `early` are bytes that were already read from the socket.
@@ -208,6 +227,15 @@ impl AsyncWrite for Prefixed {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+impl Socket {
+    fn peer_addr(&self) -> Option<SocketAddr> {
+        match self {
+            Socket::Tcp(tcp) => tcp.peer_addr().ok(),
+            Socket::Unix(_) => None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::{ConnectError, RefusedLogin};
 use crate::upstream::{Target, Upstream};
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
@@ -12,9 +13,14 @@ use weir_wire::MAX_PAYLOAD;
 use weir_wire::greeting::{FirstPacket, Greeting};
 
 /// Connects and reads the greeting. The server counts a connection that ends here as an error against Weir's
-/// address (`max_connect_errors`), so the caller goes on to log in.
-pub async fn dial(upstream: &Upstream, target: &Target) -> Result<(PacketStream, Greeting), ConnectError> {
-    let result = match timeout(target.connect_timeout, connect_and_greet(target)).await {
+/// address (`max_connect_errors`), so the caller goes on to log in. With `peer` that address is dialled, whatever the
+/// target's name now stands for.
+pub async fn dial(
+    upstream: &Upstream,
+    target: &Target,
+    peer: Option<SocketAddr>,
+) -> Result<(PacketStream, Greeting), ConnectError> {
+    let result = match timeout(target.connect_timeout, connect_and_greet(target, peer)).await {
         Ok(result) => result,
         Err(_) => Err(ConnectError::Timeout {
             server: target.name.clone(),
@@ -22,18 +28,25 @@ pub async fn dial(upstream: &Upstream, target: &Target) -> Result<(PacketStream,
             seconds: target.connect_timeout.as_secs_f64(),
         }),
     };
-    match &result {
-        Ok((_, greeting)) => upstream.greeted(greeting),
-        Err(error) if error.is_unreachable() => upstream.unreachable(error, false),
-        Err(_) => {}
+    if let Ok((_, greeting)) = &result {
+        upstream.greeted(greeting);
     }
     result
 }
 
-async fn connect_and_greet(target: &Target) -> Result<(PacketStream, Greeting), ConnectError> {
+async fn connect_and_greet(
+    target: &Target,
+    peer: Option<SocketAddr>,
+) -> Result<(PacketStream, Greeting), ConnectError> {
     let address = target.address.to_string();
-    let stream = connect(&target.address, target.keepalive).await.map_err(|source| {
-        ConnectError::Unreachable { server: target.name.clone(), address: address.clone(), source }
+    let connected = match peer {
+        Some(peer) => connect_tcp(peer, target.keepalive).await,
+        None => connect(&target.address, target.keepalive).await,
+    };
+    let stream = connected.map_err(|source| ConnectError::Unreachable {
+        server: target.name.clone(),
+        address: address.clone(),
+        source,
     })?;
     let mut packets = PacketStream::new(stream, Vec::new(), MAX_PAYLOAD);
     let payload = packets.read().await.map_err(|e| ConnectError::packet(&target.name, &address, e))?;
@@ -53,17 +66,20 @@ async fn connect(address: &Address, keepalive: Duration) -> io::Result<Stream> {
         Address::Tcp { host, port } => {
             let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
             for candidate in lookup_host((host.as_str(), *port)).await? {
-                match TcpStream::connect(candidate).await {
-                    Ok(tcp) => {
-                        tcp_options(keepalive).apply(&tcp)?;
-                        return Ok(Stream::Plain(Socket::Tcp(tcp)));
-                    }
+                match connect_tcp(candidate, keepalive).await {
+                    Ok(stream) => return Ok(stream),
                     Err(e) => last = e,
                 }
             }
             Err(last)
         }
     }
+}
+
+async fn connect_tcp(peer: SocketAddr, keepalive: Duration) -> io::Result<Stream> {
+    let tcp = TcpStream::connect(peer).await?;
+    tcp_options(keepalive).apply(&tcp)?;
+    Ok(Stream::Plain(Socket::Tcp(tcp)))
 }
 
 fn tcp_options(idle: Duration) -> TcpOptions {

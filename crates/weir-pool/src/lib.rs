@@ -10,5 +10,5 @@ mod upstream;
 
 pub use dial::dial;
 pub use error::{ConnectError, RefusedLogin};
-pub use login::{LoginRequest, ServerConnection, change_user, login};
-pub use upstream::{Slot, Target, Trouble, Upstream};
+pub use login::{LoginRequest, ServerConnection, change_user, login, login_beside};
+pub use upstream::{Place, Slot, Target, Trouble, Upstream};

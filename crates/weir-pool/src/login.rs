@@ -2,7 +2,8 @@
 
 use crate::dial::dial;
 use crate::error::{ConnectError, RefusedLogin};
-use crate::upstream::{Slot, Target, Upstream};
+use crate::upstream::{Place, Slot, Target, Upstream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::time::timeout;
 use weir_auth::{Secret, ServerExchange, ServerStep};
@@ -46,9 +47,11 @@ pub struct ServerConnection {
     /// The nonce in force, for COM_CHANGE_USER.
     pub nonce: [u8; 20],
     pub slot: Slot,
+    /// Which server this is.
+    pub place: Place,
 }
 
-/// Opens a connection and logs in.
+/// Opens a connection for a client and logs in.
 pub async fn login(
     upstream: &Arc<Upstream>,
     request: &LoginRequest,
@@ -56,18 +59,54 @@ pub async fn login(
     let target = upstream.target();
     let full = |limit| ConnectError::Full { server: target.name.clone(), limit };
     let slot = upstream.take_slot(target.max_connections).map_err(full)?;
-    let (packets, greeting) = dial(upstream, &target).await?;
-    let version = greeting.version.clone();
-    let work = Login { target: &target, request, greeting };
-    let result = match timeout(target.connect_timeout, work.run(packets, slot)).await {
-        Ok(result) => result,
-        Err(_) => Err(work_timeout(&target)),
-    };
-    match &result {
-        Err(error) if error.is_unreachable() => upstream.unreachable(error, true),
-        _ => upstream.reached(&version),
+    open(upstream, &target, request, slot, None).await
+}
+
+/// Opens a connection of Weir's own, beside the limit of the clients' (the caller bounds how many), to the server of
+/// `place` if one is given. The address may have changed since: then it is refused as [`ConnectError::Changed`].
+pub async fn login_beside(
+    upstream: &Arc<Upstream>,
+    request: &LoginRequest,
+    place: Option<Place>,
+) -> Result<ServerConnection, ConnectError> {
+    let target = upstream.target();
+    if place.is_some_and(|place| !upstream.is_current(place)) {
+        return Err(ConnectError::Changed { server: target.name.clone() });
     }
-    result
+    let full = |limit| ConnectError::Full { server: target.name.clone(), limit };
+    let slot = upstream.take_slot(u32::MAX).map_err(full)?;
+    open(upstream, &target, request, slot, place.and_then(|place| place.peer)).await
+}
+
+/// Dials and logs in, and keeps what is known of the server's health true.
+async fn open(
+    upstream: &Arc<Upstream>,
+    target: &Target,
+    request: &LoginRequest,
+    slot: Slot,
+    peer: Option<SocketAddr>,
+) -> Result<ServerConnection, ConnectError> {
+    match dial(upstream, target, peer).await {
+        Ok((packets, greeting)) => {
+            let place = upstream.place(packets.stream().peer_addr());
+            let version = greeting.version.clone();
+            let work = Login { target, request, greeting, place };
+            let run = timeout(target.connect_timeout, work.run(packets, slot)).await;
+            let result = run.unwrap_or_else(|_| Err(work_timeout(target)));
+            match &result {
+                Err(error) if error.is_unreachable() => upstream.unreachable(error, true),
+                _ => upstream.reached(&version),
+            }
+            result
+        }
+        Err(error) => {
+            // A refusal in place of a greeting (1040, 1129) meets everybody.
+            if error.is_unreachable() || matches!(error, ConnectError::Refused { .. }) {
+                upstream.unreachable(&error, false);
+            }
+            Err(error)
+        }
+    }
 }
 
 fn work_timeout(target: &Target) -> ConnectError {
@@ -82,6 +121,7 @@ struct Login<'a> {
     target: &'a Target,
     request: &'a LoginRequest,
     greeting: Greeting,
+    place: Place,
 }
 
 impl Login<'_> {
@@ -107,6 +147,7 @@ impl Login<'_> {
             status,
             connection_id: self.greeting.connection_id,
             nonce: exchange.nonce(),
+            place: self.place,
             greeting: Arc::new(self.greeting),
             ok,
             slot,
@@ -194,25 +235,27 @@ impl Login<'_> {
 }
 
 /// Changes the user of a connection (COM_CHANGE_USER). `request.plugin` and `request.auth_response` are filled in
-/// here. Returns the server's OK; on any error the connection is of no further use, for MySQL closes it.
+/// here, and `nonce`, the one in force, is replaced by its successor. Returns the server's OK. After a refusal MariaDB
+/// keeps the session of the old user; MySQL closes the connection.
 pub async fn change_user(
     target: &Target,
     packets: &mut PacketStream,
     flags: Caps,
     mut request: ChangeUser,
     secret: Secret,
-    (plugin, nonce): (&[u8], [u8; 20]),
-) -> Result<(Vec<u8>, [u8; 20]), ConnectError> {
+    (plugin, nonce): (&[u8], &mut [u8; 20]),
+) -> Result<Vec<u8>, ConnectError> {
     let auth = |source| ConnectError::Auth { server: target.name.clone(), source };
     let mut exchange = exchange_over(packets.stream(), secret);
-    let initial = exchange.initial_response(plugin, &nonce).map_err(auth)?;
+    let initial = exchange.initial_response(plugin, &nonce[..]).map_err(auth)?;
     request.plugin = Some(initial.plugin.as_bytes().to_vec());
     request.auth_response = initial.data.to_vec();
     packets.set_seq(0);
     let written = packets.write(&request.to_payload(flags)).await;
     written.map_err(|e| ConnectError::packet(&target.name, &target.address.to_string(), e.into()))?;
-    let ok = run_exchange(target, packets, &mut exchange).await?;
-    Ok((ok, exchange.nonce()))
+    let result = run_exchange(target, packets, &mut exchange).await;
+    *nonce = exchange.nonce();
+    result
 }
 
 fn exchange_over(stream: &Stream, secret: Secret) -> ServerExchange {

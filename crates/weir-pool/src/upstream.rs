@@ -2,8 +2,9 @@
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use weir_config::{Address, Compression, TlsMode};
 use weir_wire::greeting::Greeting;
@@ -31,10 +32,20 @@ pub struct Trouble {
     pub after_greeting: bool,
 }
 
+/// Which server a connection is with: ids of connections mean something only there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// How often the address had been changed by a reload when the connection was made.
+    generation: u64,
+    /// The address that answered, of those a host name has; `None` for a unix socket.
+    pub peer: Option<SocketAddr>,
+}
+
 /// One server behind Weir.
 #[derive(Debug)]
 pub struct Upstream {
     target: ArcSwap<Target>,
+    generation: AtomicU64,
     /// The last greeting seen. It is what clients are greeted after.
     greeting: ArcSwapOption<Greeting>,
     /// Why the server could not be reached at the last try; `None` while it can.
@@ -46,6 +57,7 @@ impl Upstream {
     pub fn new(target: Target) -> Self {
         Self {
             target: ArcSwap::from_pointee(target),
+            generation: AtomicU64::new(0),
             greeting: ArcSwapOption::empty(),
             trouble: Mutex::new(Some(Trouble { why: "not tried yet".to_owned(), after_greeting: false })),
             open: AtomicU32::new(0),
@@ -61,8 +73,19 @@ impl Upstream {
         let moved = self.target.load().address != target.address;
         self.target.store(Arc::new(target));
         if moved {
+            self.generation.fetch_add(1, Ordering::SeqCst);
             self.greeting.store(None);
         }
+    }
+
+    /// The place of a connection to `peer` that is made now.
+    pub(crate) fn place(&self, peer: Option<SocketAddr>) -> Place {
+        Place { generation: self.generation.load(Ordering::SeqCst), peer }
+    }
+
+    /// Whether connections made now still go to the server of `place`.
+    pub fn is_current(&self, place: Place) -> bool {
+        place.generation == self.generation.load(Ordering::SeqCst)
     }
 
     pub fn greeting(&self) -> Option<Arc<Greeting>> {

@@ -4,9 +4,12 @@ use crate::session::Session;
 use std::ops::Range;
 use weir_sql::{Keyword, Statement, StatementKind, WeirCommand, parse_kill, quick};
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps;
 use weir_wire::command::QUERY;
 use weir_wire::frame::put_packet;
+
+/// Several statements may stand in one packet. COM_SET_OPTION switches that on and off; where it is off the server
+/// refuses what stands behind a `;` anyway, so looking there costs little and does no harm.
+const MULTI: bool = true;
 
 /// Statements whose text is kept while they run. A longer one that its client abandons is left to finish: 4 KiB
 /// holds nearly every read, and the copy is paid for every statement.
@@ -40,18 +43,19 @@ impl Session {
         // A payload that ends within its attributes is the server's to refuse.
         let Ok(offset) = statement_offset(payload, self.caps) else { return plain(&[]) };
         let sql = &payload[offset..];
-        let (mode, multi) = (self.lex_mode(), self.caps & caps::MULTI_STATEMENTS != 0);
-        let look = quick(sql, mode, multi);
+        let mode = self.lex_mode();
+        let look = quick(sql, mode, MULTI);
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
             return plain(text);
         }
-        let found = Statement::classify(sql, mode, multi);
+        let found = Statement::classify(sql, mode, MULTI);
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, local_infile: false, text: &[] };
         }
-        let mapped = parse_kill(sql, mode)
-            .and_then(|kill| Some((self.worker.shared.registry.server_id(kill.id)?, kill.id_span)));
+        let mapped = parse_kill(sql, mode).and_then(|kill| {
+            Some((self.worker.shared.registry.server_id(kill.id, self.place)?, kill.id_span))
+        });
         let meaning = match mapped {
             Some((id, span)) => {
                 Meaning::Rewritten(splice(payload, offset + span.start..offset + span.end, &id.to_string()))
@@ -80,10 +84,7 @@ impl Session {
         match current.kind {
             Some(kind) => kind,
             None if current.command != QUERY || current.text.is_empty() => StatementKind::Other,
-            None => {
-                let multi = self.caps & caps::MULTI_STATEMENTS != 0;
-                Statement::classify(&current.text, self.lex_mode(), multi).kind
-            }
+            None => Statement::classify(&current.text, self.lex_mode(), MULTI).kind,
         }
     }
 }

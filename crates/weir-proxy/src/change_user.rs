@@ -2,20 +2,22 @@
 
 use crate::accept::host;
 use crate::greet::{read_error, refuse};
-use crate::login::{Offer, authenticate, is_access_denied, pad, refusal};
+use crate::login::{Offer, authenticate, pad, refusal};
 use crate::session::Session;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use weir_auth::{Plugin, Secret};
-use weir_model::{AuthFailure, CloseReason};
+use weir_model::{AuthFailure, CloseReason, ServerFamily};
 use weir_net::{PacketError, PacketStream};
 use weir_pool::ConnectError;
 use weir_sql::CharsetClass;
+use weir_wire::command;
 use weir_wire::login::ChangeUser;
 use weir_wire::packet::{ErrPacket, parse_ok_head};
 
-/// Carries out a COM_CHANGE_USER. On failure the client is told and its connection closed, as MySQL does: the server
-/// has then ended the session already (trap P17).
+/// Carries out a COM_CHANGE_USER (trap P17). Where the server refuses, MySQL has ended the session, and the client's
+/// connection is closed; MariaDB goes on as the old user, and so does the client. Where Weir itself refuses (a user
+/// that is listed or unknown, without pass-through) the connection is closed.
 pub(crate) async fn change_user(session: &mut Session, body: Vec<u8>) -> Result<(), CloseReason> {
     let limit = session.limits.login_timeout;
     match timeout(limit, exchange(session, &body)).await {
@@ -28,6 +30,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     let started = Instant::now();
     let worker = Arc::clone(&session.worker);
     let settings = worker.shared.settings();
+    session.begin(command::CHANGE_USER);
     let early = std::mem::take(&mut session.held_up);
     let mut client = PacketStream::new(session.client.take(), early, settings.limits.login_bytes);
     client.set_seq(1);
@@ -62,10 +65,11 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
         Ok(changed) => changed,
         Err(error) => {
             worker.stats().auth_failed(AuthFailure::RefusedByServer);
-            if is_access_denied(&error) {
-                identity.rejected(&worker);
-            }
+            identity.rejected(&worker, &error);
             pad(started, settings.limits.auth_failure_delay).await;
+            if session.family == ServerFamily::MariaDb && matches!(error, ConnectError::Refused { .. }) {
+                return go_on(session, client, &error.to_client().to_payload()).await;
+            }
             return Err(give_up(session, client, &error.to_client(), CloseReason::AuthFailed).await);
         }
     };
@@ -73,11 +77,18 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     worker.stats().login_ok();
     adopt(session, &request, &ok);
     (session.identity, session.secret) = (Arc::new(identity), secret);
-    client.write(&ok).await.map_err(|e| read_error(PacketError::Io(e)))?;
+    go_on(session, client, &ok).await
+}
+
+/// Answers the client and goes back to its commands.
+async fn go_on(session: &mut Session, mut client: PacketStream, answer: &[u8]) -> Result<(), CloseReason> {
+    client.write(answer).await.map_err(|e| read_error(PacketError::Io(e)))?;
     let (stream, held) = client.into_parts();
     session.client = stream;
     session.starved = held.is_empty();
     session.held_up = held;
+    let elapsed = session.current.started.elapsed().as_nanos() as u64;
+    session.worker.stats().command_done(command::CHANGE_USER, elapsed, elapsed, 0, answer.len() as u64);
     Ok(())
 }
 
@@ -99,13 +110,11 @@ async fn at_server(
         session.caps,
         request.clone(),
         secret.clone(),
-        (&plugin, session.server_nonce),
+        (&plugin, &mut session.server_nonce),
     )
     .await;
     (session.server, session.held_down) = server.into_parts();
-    let (ok, nonce) = result?;
-    session.server_nonce = nonce;
-    Ok((ok, secret))
+    Ok((result?, secret))
 }
 
 /// The session starts anew under another user.

@@ -4,7 +4,7 @@ use crate::analyse::{Asked, Meaning};
 use crate::session::{Exit, Phase, Session};
 use std::task::Context;
 use std::time::Instant;
-use weir_model::CloseReason;
+use weir_model::{CloseReason, ServerFamily};
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
@@ -12,6 +12,8 @@ use weir_wire::request::{Request, Span};
 
 /// ER_SPECIFIC_ACCESS_DENIED_ERROR.
 const SPECIFIC_ACCESS_DENIED: u16 = 1227;
+/// ER_NOT_SUPPORTED_YET.
+const NOT_SUPPORTED_YET: u16 = 1235;
 
 impl Session {
     /// Handles the request at the front of `bytes`; returns how many bytes it took, 0 where more must be read first.
@@ -56,7 +58,14 @@ impl Session {
             }
             com::RESET_CONNECTION => self.statements.clear(),
             _ if com::is_replication(command) && !self.identity.replication => {
-                return self.refuse_replication(cx, command, packet.len());
+                let text = "Access denied; this user may not replicate through Weir (replication = true under its [[user]])";
+                let err = ErrPacket::new(SPECIFIC_ACCESS_DENIED, b"42000", text);
+                return self.refuse_command(cx, command, packet.len(), &err);
+            }
+            com::CLONE | com::SUBSCRIBE_GROUP_REPLICATION_STREAM if self.family == ServerFamily::MySql => {
+                let text = "This version of Weir doesn't yet support COM_CLONE and group replication streams; connect to the server itself";
+                let err = ErrPacket::new(NOT_SUPPORTED_YET, b"42000", text);
+                return self.refuse_command(cx, command, packet.len(), &err);
             }
             _ => {}
         }
@@ -69,6 +78,8 @@ impl Session {
     fn begun(&mut self, cx: &mut Context<'_>, so_far: &[u8], bytes: &[u8]) -> Result<usize, Exit> {
         let command = so_far[0];
         if command == com::CHANGE_USER || com::is_replication(command) {
+            self.begin(command);
+            self.phase = Phase::Answer;
             let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
@@ -124,7 +135,7 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, command: u8) {
+    pub(crate) fn begin(&mut self, command: u8) {
         self.commands += 1;
         let current = &mut self.current;
         current.command = command;
@@ -138,6 +149,7 @@ impl Session {
         if let Some(renumber) = &mut self.renumber {
             renumber.restart();
         }
+        self.client.follow_sequence();
         self.server.restart_sequence();
     }
 
@@ -159,10 +171,13 @@ impl Session {
         Ok(())
     }
 
-    fn refuse_replication(&mut self, cx: &mut Context<'_>, command: u8, taken: usize) -> Result<(), Exit> {
-        let text =
-            "Access denied; this user may not replicate through Weir (replication = true under its [[user]])";
-        let err = ErrPacket::new(SPECIFIC_ACCESS_DENIED, b"42000", text);
+    fn refuse_command(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        taken: usize,
+        err: &ErrPacket,
+    ) -> Result<(), Exit> {
         self.begin(command);
         self.worker.stats().own_error(err.code);
         let mut out = Vec::new();

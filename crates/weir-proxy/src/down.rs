@@ -112,13 +112,14 @@ impl Session {
                 Event::Done => {
                     self.answered();
                     if at < bytes.len() {
-                        return self.surplus(bytes.len() - at);
+                        return Walked::PassOn(at + self.surplus(&bytes[at..]));
                     }
                     return Walked::PassOn(at);
                 }
                 Event::LocalInfileAsked if self.current.local_infile => self.walker.allow_local_infile(),
                 Event::LocalInfileAsked => return Walked::Exit(refuse_local_infile()),
                 Event::LocalInfileSent => {
+                    self.server.follow_sequence();
                     self.phase = Phase::LocalInfile(LocalInfile::default());
                     return Walked::PassOn(at);
                 }
@@ -128,11 +129,13 @@ impl Session {
 
     /// The answer is complete.
     fn answered(&mut self) {
-        if let Phase::Request(_) = self.phase {
+        match self.phase {
             // The server answered before it had the whole request (1153); the rest of it is still passed on, and the
             // server closes when it will.
-            self.walker.begin(command::Shape::Single);
-            return;
+            Phase::Request(_) => return self.walker.begin(command::Shape::Single),
+            // The server will not read the rest of the file, and must never take it for commands (trap P51).
+            Phase::LocalInfile(_) => self.closing = Some(CloseReason::ServerProtocol),
+            _ => {}
         }
         self.phase = Phase::Idle;
         if let (Some(prepared), Some(kind)) = (self.walker.prepared(), self.current.kind)
@@ -142,24 +145,33 @@ impl Session {
         }
     }
 
-    /// Bytes behind a complete answer that nobody asked for.
-    fn surplus(&mut self, bytes: usize) -> Walked {
+    /// Bytes behind a complete answer that nobody asked for; returns how many of them are passed on. An ERR with
+    /// sequence id 0 is a server's last word (1927, 1053, 4031) and the client's to hear. Anything else means that the
+    /// answer was misunderstood: the session ends, after the answer.
+    fn surplus(&mut self, bytes: &[u8]) -> usize {
+        if matches!(bytes, [_, _, _, 0, 0xFF, ..]) {
+            return bytes.len();
+        }
         tracing::error!(
             event = "server_protocol",
             client = self.entry.handle.id(),
-            bytes,
+            bytes = bytes.len(),
             command = command::name(self.current.command),
             "the server sent more than one answer"
         );
-        let err = ErrPacket::new(MALFORMED_PACKET, b"HY000", "Weir: the server sent more than one answer");
-        Walked::Exit(Exit::Tell(CloseReason::ServerProtocol, err))
+        self.closing = Some(CloseReason::ServerProtocol);
+        0
     }
 
     /// The server's connection has ended. Between commands the client's ends as quietly; a client that waits for an
     /// answer is told, and nothing is ever made up to look like an end of rows (trap P47).
     fn server_gone(&mut self, reason: CloseReason) -> Exit {
         match self.phase {
-            Phase::Idle => Exit::Close(reason),
+            // The client is in the middle of sending and counts its packets itself: no error can be put in.
+            Phase::Idle | Phase::LocalInfile(_) => Exit::Close(reason),
+            Phase::Request(_) if self.to_server.is_empty() && self.walker.error().is_some() => {
+                Exit::Close(reason)
+            }
             _ if !self.walker.at_boundary() || !self.held_down.is_empty() => Exit::Close(reason),
             _ => {
                 let text = "Lost connection to MySQL server during query (weir: whether the statement took effect is not known)";

@@ -1,5 +1,6 @@
 //! Step 2: the greeting, TLS, and the client's answer.
 
+use crate::observe::Shown;
 use crate::probe::probe;
 use crate::settings::Settings;
 use crate::worker::Worker;
@@ -30,7 +31,7 @@ pub(crate) async fn greet(
 ) -> Result<Greeted, CloseReason> {
     let shared = &worker.shared;
     if shared.clients() >= settings.limits.max_clients {
-        refuse_early(worker, &mut packets, &ErrPacket::new(1040, b"08004", "Too many connections")).await;
+        refuse_early(worker, &mut packets, &too_many_clients()).await;
         return Err(CloseReason::TooManyClients);
     }
     let server = match probe(shared).await {
@@ -125,6 +126,11 @@ async fn bad_handshake(worker: &Worker, mut packets: PacketStream, what: &str) -
     CloseReason::ClientProtocol
 }
 
+/// ER_CON_COUNT_ERROR.
+pub(crate) fn too_many_clients() -> ErrPacket {
+    ErrPacket::new(1040, b"08004", "Too many connections (weir: limits.max_clients)")
+}
+
 pub(crate) fn read_error(error: PacketError) -> CloseReason {
     match error {
         PacketError::Closed => CloseReason::ClientGone,
@@ -135,7 +141,7 @@ pub(crate) fn read_error(error: PacketError) -> CloseReason {
 
 /// The error for a login that is refused by Weir itself, in the server's words.
 pub(crate) fn access_denied(user: &[u8], host: &str, with_password: bool) -> ErrPacket {
-    let user = String::from_utf8_lossy(user);
+    let user = Shown(user);
     let using = if with_password { "YES" } else { "NO" };
     ErrPacket::new(
         1045,

@@ -1,7 +1,8 @@
 //! KILL: ids mapped, and connections made to end what a vanished client left running.
 
 use crate::session::Session;
-use weir_pool::{ConnectError, LoginRequest, login};
+use tokio::time::timeout;
+use weir_pool::{ConnectError, LoginRequest, login_beside};
 use weir_wire::caps;
 use weir_wire::command::{self, PROCESS_KILL};
 use weir_wire::frame::put_packet;
@@ -13,7 +14,7 @@ impl Session {
     /// COM_PROCESS_KILL with the server's id in place of one of Weir's. The server checks that the killer may.
     pub(crate) fn map_process_kill(&self, body: &[u8]) -> Option<Vec<u8>> {
         let id = u32::from_le_bytes(*body.first_chunk()?);
-        let mapped = self.worker.shared.registry.server_id(u64::from(id))?;
+        let mapped = self.worker.shared.registry.server_id(u64::from(id), self.place)?;
         let mut payload = vec![PROCESS_KILL];
         payload.extend_from_slice(&mapped.to_le_bytes());
         let mut packet = Vec::new();
@@ -22,8 +23,21 @@ impl Session {
     }
 
     /// Kills this session's server connection through a connection of its own, logged in as the same user: an
-    /// account may always kill its own.
-    pub(crate) async fn kill_own(&self) -> Result<(), ConnectError> {
+    /// account may always kill its own. It stands beside the limit of the clients' connections (`limits.max_kills`
+    /// bounds it), for what vanished clients left running may be what fills that. Gives up after
+    /// `limits.server_connect_timeout`.
+    pub(crate) async fn kill_own(&self) {
+        let killed = timeout(self.limits.server_connect_timeout, self.kill_beside()).await;
+        let why = match killed {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no time left (limits.server_connect_timeout)".to_owned(),
+        };
+        tracing::warn!(event = "kill_failed", server_connection = self.server_id, %why,
+            "could not end what a client left running; closing its connection");
+    }
+
+    async fn kill_beside(&self) -> Result<(), ConnectError> {
         let _turn = self.worker.kills.acquire().await;
         let request = LoginRequest {
             user: self.identity.user.clone(),
@@ -34,7 +48,7 @@ impl Session {
             charset: UTF8MB4,
             attributes: None,
         };
-        let mut killer = login(&self.worker.shared.upstream, &request).await?;
+        let mut killer = login_beside(&self.worker.shared.upstream, &request, Some(self.place)).await?;
         self.worker.stats().kill_sent();
         let mut payload = vec![command::QUERY];
         payload.extend_from_slice(format!("KILL {}", self.server_id).as_bytes());

@@ -2,8 +2,10 @@
 //! server's word is the client's answer.
 
 use crate::accept::host;
-use crate::greet::{Greeted, access_denied, check_transport, refuse};
+use crate::greet::{Greeted, access_denied, check_transport, refuse, too_many_clients};
+use crate::observe::Shown;
 use crate::settings::Settings;
+use crate::shared::ClientCount;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,6 +60,7 @@ pub(crate) struct LoggedIn {
     pub identity: Arc<Identity>,
     pub secret: Secret,
     pub server: ServerConnection,
+    pub count: ClientCount,
 }
 
 /// Takes a client from its answer to the greeting to a session.
@@ -85,6 +88,11 @@ pub(crate) async fn login(
             let err = refusal(failure, &response.user, &host(peer), !response.auth_response.is_empty());
             return Err(fail(worker, settings, packets, started, (failure, err)).await);
         }
+    };
+    let Some(count) = worker.shared.count_client(settings.limits.max_clients) else {
+        refuse(worker, &mut packets, &too_many_clients()).await;
+        crate::close::linger(packets.into_parts().0).await;
+        return Err(CloseReason::TooManyClients);
     };
     let request = LoginRequest {
         user: identity.user.clone(),
@@ -115,7 +123,7 @@ pub(crate) async fn login(
     identity.candidates = Vec::new();
     let identity = Arc::new(identity);
     let (caps, charset) = (response.caps, response.charset);
-    Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server })
+    Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server, count })
 }
 
 /// Runs the exchange with the client. Returns who it is and the nonce now in force.
@@ -188,7 +196,6 @@ pub(crate) async fn open_server(
         request.secret = secret.clone();
         match weir_pool::login(&shared.upstream, &request).await {
             Ok(connection) => {
-                worker.stats().server_opened();
                 identity.accepted(worker, secret);
                 return Ok((connection, secret.clone()));
             }
@@ -202,9 +209,7 @@ pub(crate) async fn open_server(
         }
     }
     let error = refused.unwrap_or(ConnectError::Full { server: String::new(), limit: 0 });
-    if is_access_denied(&error) {
-        identity.rejected(worker);
-    }
+    identity.rejected(worker, &error);
     if error.is_unreachable() {
         worker.stats().server_failed();
     }
@@ -227,10 +232,11 @@ impl Identity {
         }
     }
 
-    /// The server took none of the passwords: what is remembered is of no further use.
-    pub fn rejected(&self, worker: &Worker) {
-        if !self.listed {
-            worker.shared.remembered.forget(&self.user);
+    /// The server took none of the passwords. If what is remembered was among them it is of no further use; a wrong
+    /// password of somebody else's changes nothing.
+    pub fn rejected(&self, worker: &Worker, error: &ConnectError) {
+        if !self.listed && is_access_denied(error) {
+            self.candidates.iter().for_each(|tried| worker.shared.remembered.forget(&self.user, tried));
         }
     }
 }
@@ -278,8 +284,7 @@ pub(crate) async fn pad(started: Instant, quantum: Duration) {
 }
 
 fn log_refusal(error: &ConnectError, user: &[u8], host: &str) {
-    let user = String::from_utf8_lossy(user);
-    tracing::warn!(event = "login_refused", %user, host, why = %error, "login did not reach the server, or was refused by it");
+    tracing::warn!(event = "login_refused", user = %Shown(user), host, why = %error, "login did not reach the server, or was refused by it");
 }
 
 /// Puts compression on the client's connection, as it asked: zlib where both are asked for, as the servers do.

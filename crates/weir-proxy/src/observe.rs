@@ -6,12 +6,17 @@ use std::time::Instant;
 use weir_model::CloseReason;
 use weir_net::Stream;
 
+/// Bytes of a user name that are logged. MySQL's names have at most 32 characters; a client that has not logged in may
+/// send thousands.
+const USER_SHOWN: usize = 96;
+
 impl Session {
     /// A command's answer is complete; it was so at `answered_at`.
     pub(crate) fn observe_done(&mut self, answered_at: Instant) {
         let current = &mut self.current;
         let server_ns = answered_at.duration_since(current.started).as_nanos() as u64;
-        current.ended = Instant::now();
+        // Another look at the clock only where the client has not taken all of it yet.
+        current.ended = if self.to_client.is_empty() { answered_at } else { Instant::now() };
         let client_ns = current.ended.duration_since(current.started).as_nanos() as u64;
         let stats = self.worker.stats();
         stats.command_done(current.command, client_ns, server_ns, current.bytes_in, current.bytes_out);
@@ -26,7 +31,7 @@ impl Session {
 
 /// A client has logged in.
 pub(crate) fn logged_in(user: &[u8], id: u32, server_id: u32, peer: Option<SocketAddr>, client: &Stream) {
-    tracing::info!(event = "client_login", client = id, user = %String::from_utf8_lossy(user), peer = %Peer(peer),
+    tracing::info!(event = "client_login", client = id, user = %Shown(user), peer = %Peer(peer),
         tls = client.tls_version().unwrap_or("none"), server_connection = server_id, "client logged in");
 }
 
@@ -38,8 +43,19 @@ pub(crate) fn not_logged_in(peer: Option<SocketAddr>, reason: CloseReason) {
 /// A session has ended.
 pub(crate) fn closed(session: &Session, peer: Option<SocketAddr>, reason: CloseReason) {
     tracing::info!(event = "client_closed", client = session.entry.handle.id(),
-        user = %String::from_utf8_lossy(&session.identity.user), peer = %Peer(peer), reason = reason.as_str(),
+        user = %Shown(&session.identity.user), peer = %Peer(peer), reason = reason.as_str(),
         commands = session.commands, seconds = session.began.elapsed().as_secs_f64(), "client connection ended");
+}
+
+/// A name that a client gave, as it may stand in a log line: short, and without line breaks or control characters.
+pub(crate) struct Shown<'a>(pub &'a [u8]);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = &self.0[..self.0.len().min(USER_SHOWN)];
+        write!(f, "{}", String::from_utf8_lossy(shown).escape_debug())?;
+        if shown.len() < self.0.len() { f.write_str("...") } else { Ok(()) }
+    }
 }
 
 /// An address as it stands in the log.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Waker};
+use weir_pool::Place;
 
 /// Weir's ids have the top bit set, so that they are told from the server's ids, which count up from 1.
 const ID_BIT: u32 = 0x8000_0000;
@@ -20,8 +21,9 @@ pub struct Registry {
 #[derive(Debug)]
 pub struct Handle {
     id: u32,
-    /// The id of the session's server connection.
-    server_id: AtomicU32,
+    /// The id of the session's server connection, and the server it is with.
+    server_id: u32,
+    place: Place,
     ended: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
@@ -33,22 +35,20 @@ impl Registry {
     }
 
     /// Enters a session; dropping the guard takes it out.
-    pub(crate) fn enter(shared: &Arc<crate::Shared>, id: u32, server_id: u32) -> Entry {
-        let handle = Arc::new(Handle {
-            id,
-            server_id: AtomicU32::new(server_id),
-            ended: AtomicBool::new(false),
-            waker: Mutex::new(None),
-        });
+    pub(crate) fn enter(shared: &Arc<crate::Shared>, id: u32, (server_id, place): (u32, Place)) -> Entry {
+        let handle =
+            Arc::new(Handle { id, server_id, place, ended: AtomicBool::new(false), waker: Mutex::new(None) });
         shared.registry.sessions.lock().insert(id, Arc::clone(&handle));
         Entry { handle, shared: Arc::clone(shared) }
     }
 
-    /// The server's id for one of Weir's. `None` for an id that Weir has not given to a session it still has: the
-    /// server then judges the number as it stands.
-    pub fn server_id(&self, id: u64) -> Option<u32> {
+    /// The server's id for one of Weir's, for a killer whose connection is with the server of `place`. `None` for an
+    /// id that Weir has not given to a session it still has there: the server then judges the number as it stands,
+    /// and knows none so large.
+    pub(crate) fn server_id(&self, id: u64, place: Place) -> Option<u32> {
         let id = u32::try_from(id).ok().filter(|id| id & ID_BIT != 0)?;
-        Some(self.sessions.lock().get(&id)?.server_id.load(Ordering::Relaxed))
+        let sessions = self.sessions.lock();
+        sessions.get(&id).filter(|handle| handle.place == place).map(|handle| handle.server_id)
     }
 
     /// Sessions now.

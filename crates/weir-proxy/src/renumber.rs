@@ -59,7 +59,9 @@ mod tests {
 
     #[test]
     fn p11_answers_are_numbered_behind_the_request_wherever_they_are_cut() {
-        for (request, first) in [(5, 1), (FULL_PACKET + 3, 1), (FULL_PACKET + 4, 2), (2 * FULL_PACKET + 10, 3)] {
+        for (request, first) in
+            [(5, 1), (FULL_PACKET + 3, 1), (FULL_PACKET + 4, 2), (2 * FULL_PACKET + 10, 3)]
+        {
             // Between two packets, behind a header, within a payload.
             for cut in [5, 9, 10, 12] {
                 let (mut bytes, mut wanted) = (Vec::new(), Vec::new());

@@ -27,11 +27,12 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
 use weir_auth::Secret;
 use weir_model::{CloseReason, Limits, ServerFamily};
 use weir_net::Stream;
-use weir_pool::Slot;
+use weir_pool::{Place, Slot};
 use weir_sql::{CharsetClass, LexMode, StatementKind};
 use weir_wire::caps::Caps;
 use weir_wire::frame::put_packet;
@@ -39,6 +40,9 @@ use weir_wire::greeting::{Greeting, Nonce};
 use weir_wire::packet::{ErrPacket, status};
 use weir_wire::request::{LocalInfile, Span};
 use weir_wire::response::Walker;
+
+/// How long a client is given to take a last error.
+const TELL: Duration = Duration::from_secs(1);
 
 /// Where the conversation is. `up.rs` and `down.rs` move it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +130,9 @@ pub(crate) struct Session {
     pub watchdog: Watchdog,
     pub identity: Arc<Identity>,
     pub secret: Secret,
+    pub family: ServerFamily,
+    /// Which server the connection is with.
+    pub place: Place,
     /// Flags agreed with the server, which are those of the client but for the link's.
     pub caps: Caps,
     /// Flags agreed with the client.
@@ -140,6 +147,8 @@ pub(crate) struct Session {
     pub commands: u64,
     /// What the command just taken asks for and the pumps cannot do.
     pub exit: Option<Exit>,
+    /// The session ends when the client has taken what waits for it.
+    pub closing: Option<CloseReason>,
     pub peer: Option<SocketAddr>,
     pub began: Instant,
     _slot: Slot,
@@ -154,8 +163,9 @@ impl Session {
         logged_in: LoggedIn,
         peer: Option<SocketAddr>,
     ) -> Box<Session> {
-        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server } = logged_in;
-        let entry = Registry::enter(&worker.shared, id, server.connection_id);
+        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server, count } = logged_in;
+        let entry = Registry::enter(&worker.shared, id, (server.connection_id, server.place));
+        worker.stats().server_opened();
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
         let renumber = server.stream.compression().map(|_| Renumber::default());
@@ -182,16 +192,19 @@ impl Session {
             charset: CharsetClass::from_collation_id(u16::from(charset)),
             client_nonce: nonce,
             server_nonce: server.nonce,
+            family: server.greeting.family(),
+            place: server.place,
             server_version: version_number(&server.greeting.version),
             greeting: server.greeting,
             server_id: server.connection_id,
             entry,
             commands: 0,
             exit: None,
+            closing: None,
             peer,
             began: now,
             _slot: server.slot,
-            _count: worker.shared.count_client(),
+            _count: count,
         })
     }
 
@@ -215,6 +228,9 @@ impl Session {
                 Exit::Vanished => break Box::pin(vanish(&mut session)).await,
                 Exit::Tell(reason, err) => {
                     Box::pin(session.tell(&err)).await;
+                    if reason == CloseReason::ServerTimeout {
+                        Box::pin(session.kill_own()).await;
+                    }
                     break reason;
                 }
                 Exit::Close(reason) => break reason,
@@ -242,6 +258,11 @@ impl Session {
                 Ok(_) => {}
             }
         }
+        if let Some(reason) = self.closing
+            && self.to_client.is_empty()
+        {
+            return Poll::Ready(Exit::Close(reason));
+        }
         if self.entry.handle.ended() {
             return Poll::Ready(self.shut_down());
         }
@@ -257,6 +278,10 @@ impl Session {
     }
 
     fn shut_down(&self) -> Exit {
+        if self.phase != Phase::Idle {
+            let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
+            return Exit::Tell(CloseReason::Draining, ErrPacket::new(2013, b"HY000", text));
+        }
         let err = ErrPacket::new(1053, b"08S01", "Server shutdown in progress (weir is stopping)");
         Exit::Tell(CloseReason::Draining, err)
     }
@@ -273,7 +298,8 @@ impl Session {
             };
             let mut bytes = self.to_client.take();
             put_packet(&mut bytes, seq, &err.to_payload());
-            if weir_net::write_all(&mut client, &bytes).await.is_err() {
+            // A client that takes nothing is not told.
+            if !matches!(timeout(TELL, weir_net::write_all(&mut client, &bytes)).await, Ok(Ok(()))) {
                 return;
             }
         }
@@ -283,7 +309,7 @@ impl Session {
     /// How the server splits a statement of this session into tokens.
     pub fn lex_mode(&self) -> LexMode {
         let flags = self.walker.status();
-        let family = self.greeting.family();
+        let family = self.family;
         LexMode {
             family,
             server_version: self.server_version,
@@ -316,6 +342,11 @@ impl Unsent {
         self.bytes.is_empty() && !self.inside
     }
 
+    /// How much of what waits has been taken.
+    pub fn taken(&self) -> usize {
+        self.at
+    }
+
     /// What has not been taken yet.
     pub fn take(&mut self) -> Vec<u8> {
         let bytes = self.bytes.split_off(self.at);
@@ -330,6 +361,7 @@ impl Unsent {
         if self.bytes.is_empty() {
             while !rest.is_empty() {
                 match stream.poll_write(cx, rest) {
+                    Poll::Ready(Ok(0)) => return Err(std::io::ErrorKind::WriteZero.into()),
                     Poll::Ready(Ok(n)) => rest = &rest[n..],
                     Poll::Ready(Err(e)) => return Err(e),
                     Poll::Pending => break,
@@ -355,6 +387,7 @@ impl Unsent {
     pub fn poll(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         while self.at < self.bytes.len() {
             match stream.poll_write(cx, &self.bytes[self.at..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(n)) => self.at += n,
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
                 Poll::Pending => return Poll::Pending,

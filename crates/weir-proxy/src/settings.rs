@@ -18,5 +18,7 @@ pub struct Settings {
     pub proxy_protocol: Vec<IpNet>,
     /// TLS towards clients.
     pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// `tls` is of a certificate that Weir made, with nothing from files in it.
+    pub self_signed: bool,
     pub require_tls: bool,
 }

@@ -7,8 +7,9 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::rand;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use tokio::time::Instant;
 use weir_auth::RsaKeyPair;
-use weir_pool::Upstream;
+use weir_pool::{ConnectError, Upstream};
 use weir_stats::Stats;
 use weir_wire::greeting::{Nonce, nonce_from_random};
 
@@ -21,7 +22,8 @@ pub struct Shared {
     pub stats: Arc<Stats>,
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
-    pub(crate) probing: tokio::sync::Mutex<()>,
+    /// Held by who connects to learn the greeting; the last failure to.
+    pub(crate) probing: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
     /// Clients logged in.
     clients: AtomicU32,
     draining: AtomicBool,
@@ -36,7 +38,7 @@ impl Shared {
             stats,
             rsa,
             remembered: Remembered::default(),
-            probing: tokio::sync::Mutex::new(()),
+            probing: tokio::sync::Mutex::new(None),
             clients: AtomicU32::new(0),
             draining: AtomicBool::new(false),
         }
@@ -56,10 +58,13 @@ impl Shared {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Counts a client that has logged in, until the guard is dropped.
-    pub(crate) fn count_client(self: &Arc<Self>) -> ClientCount {
-        self.clients.fetch_add(1, Ordering::Relaxed);
-        ClientCount(Arc::clone(self))
+    /// Takes a place for a client that is about to log in, until the guard is dropped; `None` where all are taken.
+    pub(crate) fn count_client(self: &Arc<Self>, max: u32) -> Option<ClientCount> {
+        if self.clients.fetch_add(1, Ordering::Relaxed) < max {
+            return Some(ClientCount(Arc::clone(self)));
+        }
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+        None
     }
 
     /// From now on idle clients are sent away, and busy ones when their transaction ends.

@@ -22,6 +22,7 @@ impl Session {
             }
         }
         match self.phase {
+            _ if self.closing.is_some() => Ok(Turn::Blocked),
             Phase::Idle if !self.to_client.is_empty() => Ok(Turn::Blocked),
             Phase::Idle => self.poll_request(cx),
             Phase::Request(span) => self.poll_request_rest(cx, span),
@@ -58,7 +59,8 @@ impl Session {
         loop {
             let taken = self.command(cx, &bytes[at..])?;
             at += taken;
-            if taken == 0 || self.exit.is_some() || self.phase != Phase::Idle || !self.to_client.is_empty() {
+            let unsent = !self.to_client.is_empty() || !self.to_server.is_empty();
+            if taken == 0 || self.exit.is_some() || self.phase != Phase::Idle || unsent {
                 self.starved = taken == 0 || at == bytes.len();
                 break;
             }
@@ -85,6 +87,7 @@ impl Session {
             let (n, done) = file.take(bytes);
             session.phase = if done { Phase::Answer } else { Phase::LocalInfile(file) };
             if done {
+                session.client.follow_sequence();
                 session.walker.local_infile_done();
                 if let (Some(renumber), Some(seq)) = (&mut session.renumber, bytes[..n].last()) {
                     // The last byte of an empty packet is its number.

@@ -74,8 +74,11 @@ impl Remembered {
         by_name.insert(user.to_vec(), Arc::new(Known::new(secret.clone())));
     }
 
-    /// The server no longer accepts what is remembered.
-    pub fn forget(&self, user: &[u8]) {
-        self.by_name.lock().remove(user);
+    /// The server no longer accepts this password.
+    pub fn forget(&self, user: &[u8], secret: &Secret) {
+        let mut by_name = self.by_name.lock();
+        if by_name.get(user).is_some_and(|known| known.secret == *secret) {
+            by_name.remove(user);
+        }
     }
 }

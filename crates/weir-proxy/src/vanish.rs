@@ -26,12 +26,7 @@ pub(crate) async fn vanish(session: &mut Session) -> CloseReason {
     drop(session.client.take());
     match fate {
         Fate::Close => {}
-        Fate::Kill => {
-            if let Err(error) = session.kill_own().await {
-                tracing::warn!(event = "kill_failed", server_connection = session.server_id, why = %error,
-                    "could not end what a vanished client left running; closing its connection");
-            }
-        }
+        Fate::Kill => session.kill_own().await,
         Fate::Finish => finish(session).await,
     }
     CloseReason::ClientGone

@@ -17,8 +17,9 @@ enum Waits {
     SlowReader,
 }
 
-/// What is waited for, the commands so far, and the bytes of the answer so far.
-type Seen = (Waits, u64, u64);
+/// What is waited for, the commands so far, the bytes of the answer so far, and those of them that were taken of what
+/// waits for the client.
+type Seen = (Waits, u64, u64, usize);
 
 /// The running timer, if any.
 #[derive(Debug, Default)]
@@ -47,7 +48,7 @@ impl Session {
         if limit.is_zero() {
             return Poll::Pending;
         }
-        let now = (waits, self.commands, self.current.bytes_out);
+        let now = (waits, self.commands, self.current.bytes_out, self.to_client.taken());
         self.watchdog.shorten(now, limit);
         loop {
             if self.watchdog.timer.is_none() {

@@ -32,6 +32,10 @@ pub const STMT_FETCH: u8 = 0x1C;
 pub const DAEMON: u8 = 0x1D;
 pub const BINLOG_DUMP_GTID: u8 = 0x1E;
 pub const RESET_CONNECTION: u8 = 0x1F;
+/// MySQL: hands the connection to the clone protocol.
+pub const CLONE: u8 = 0x20;
+/// MySQL: hands the connection to group replication.
+pub const SUBSCRIBE_GROUP_REPLICATION_STREAM: u8 = 0x21;
 /// MariaDB: execute a statement for many rows of parameters.
 pub const STMT_BULK_EXECUTE: u8 = 0xFA;
 

@@ -2,7 +2,7 @@
 //!
 //! A frame has a header of seven bytes: compressed length, sequence id, length before compression; the last is 0
 //! where the frame holds its bytes as they are. Both directions share one counter of sequence ids, which a new
-//! command sets to 0.
+//! command sets to 0 ([`Codec::restart`]) and an answer goes on with ([`Codec::follow`]).
 
 use crate::{MAX_PAYLOAD, Malformed};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
@@ -27,7 +27,10 @@ pub enum Algorithm {
 /// Both directions of one compressed connection.
 pub struct Codec {
     algorithm: Algorithm,
+    /// The sequence id of the next frame to send.
     seq: u8,
+    /// The sequence id that follows the last frame received.
+    received: u8,
     inflater: Inflater,
     frame: Frame,
 }
@@ -55,7 +58,7 @@ impl Codec {
                 Inflater::Zstd(Box::new(decoder))
             }
         };
-        Ok(Self { algorithm, seq: 0, inflater, frame: Frame::Between })
+        Ok(Self { algorithm, seq: 0, received: 0, inflater, frame: Frame::Between })
     }
 
     pub fn algorithm(&self) -> Algorithm {
@@ -65,6 +68,12 @@ impl Codec {
     /// Begins a command: the next frame sent carries sequence id 0.
     pub fn restart(&mut self) {
         self.seq = 0;
+    }
+
+    /// Goes on behind the last frame received: the next frame sent answers it. Frames that a peer sends ahead do not
+    /// disturb an answer under way, because only this takes their number over.
+    pub fn follow(&mut self) {
+        self.seq = self.received;
     }
 
     /// Decodes from the front of `input` into `out`: bytes consumed, bytes produced. Nothing of either means
@@ -101,7 +110,10 @@ impl Codec {
                     (read, written) = (read + n, written + m);
                     self.frame = Frame::Packed { left_in: left_in - n, left_out: left_out - m };
                     if (n, m) == (0, 0) {
-                        if left_in == 0 && target_len > 0 || left_out == 0 && !source.is_empty() {
+                        // With input and room at hand, or with all of the input taken, a sound frame moves on; one
+                        // that does not ended before its declared lengths.
+                        let ended = left_in == 0 || !source.is_empty();
+                        if ended && (target_len > 0 || left_out == 0) {
                             return Err(Malformed("compressed frame: not as long as declared"));
                         }
                         return Ok((read, written));
@@ -116,7 +128,7 @@ impl Codec {
             usize::from(head[at]) | usize::from(head[at + 1]) << 8 | usize::from(head[at + 2]) << 16
         };
         let (packed, seq, plain) = (len(0), head[3], len(4));
-        self.seq = seq.wrapping_add(1);
+        self.received = seq.wrapping_add(1);
         self.frame = if plain == 0 {
             Frame::Stored { left: packed }
         } else {

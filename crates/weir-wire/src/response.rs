@@ -386,7 +386,12 @@ impl Walker {
     }
 
     fn end_status(&self, head: &[u8]) -> Result<u16, Malformed> {
-        if self.deprecate_eof() { Ok(packet::parse_ok_head(head)?.status) } else { eof_status(head) }
+        // Five bytes are an EOF packet even where OK is due, as some servers send at the end of COM_FIELD_LIST.
+        if self.deprecate_eof() && head.len() != 5 {
+            Ok(packet::parse_ok_head(head)?.status)
+        } else {
+            eof_status(head)
+        }
     }
 
     fn binlog(&mut self, header: Header, head: &[u8]) -> Result<(), Malformed> {

@@ -5,21 +5,29 @@ use std::sync::Arc;
 use weir_auth::Secret;
 use weir_config::{Config, SecretString, TlsMode};
 use weir_net::{
-    ClientCertificate, ClientTlsMode, ClientTlsOptions, ServerTlsContext, ServerTlsOptions, TlsVersions,
-    client_config,
+    ClientCertificate, ClientTlsMode, ClientTlsOptions, ServerTlsContext, ServerTlsOptions, TlsError,
+    TlsVersions, client_config,
 };
 use weir_pool::Target;
 use weir_proxy::{Known, ListedUser, Settings, Users};
 
-/// What clients meet: limits, users, TLS.
-pub fn settings(config: &Config) -> Result<Settings> {
+/// What clients meet: limits, users, TLS. A self-signed certificate that is in use already (`old`) stays.
+pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
     let tls = &config.tls;
     let options = ServerTlsOptions { client_ca: tls.client_ca.as_deref(), ..ServerTlsOptions::default() };
-    let context = match (&tls.cert, &tls.key) {
-        (Some(cert), Some(key)) => ServerTlsContext::from_pem_files(cert, key, &options),
-        _ => ServerTlsContext::self_signed(&[], &options),
+    let own = match (&tls.cert, &tls.key, &tls.client_ca) {
+        (None, None, None) => Some(()),
+        _ => None,
     };
-    let context = context.context("[tls] towards clients")?;
+    let kept = own.and(old).filter(|old| old.self_signed).and_then(|old| old.tls.clone());
+    let made = |context: Result<ServerTlsContext, TlsError>| {
+        context.map(|context| context.config()).context("[tls] towards clients")
+    };
+    let context = match (&tls.cert, &tls.key, kept) {
+        (Some(cert), Some(key), _) => made(ServerTlsContext::from_pem_files(cert, key, &options))?,
+        (_, _, Some(kept)) => kept,
+        _ => made(ServerTlsContext::self_signed(&[], &options))?,
+    };
     Ok(Settings {
         limits: Arc::new(config.limits.clone()),
         users: Users::new(config.users.iter().map(|user| {
@@ -34,7 +42,8 @@ pub fn settings(config: &Config) -> Result<Settings> {
             .map(|name| name.clone().into_bytes())
             .collect(),
         proxy_protocol: config.listen.proxy_protocol.clone(),
-        tls: Some(context.config()),
+        tls: Some(context),
+        self_signed: own.is_some(),
         require_tls: tls.require,
     })
 }

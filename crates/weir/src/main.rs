@@ -24,7 +24,7 @@ fn main() -> ExitCode {
             Err(report) => bad(&report),
         },
         Command::Check { config } => match weir_config::load(&config) {
-            Ok(checked) => match build::settings(&checked).and_then(|_| build::target(&checked)) {
+            Ok(checked) => match build::settings(&checked, None).and_then(|_| build::target(&checked)) {
                 Ok(_) => {
                     println!("{}: the configuration is good", config.display());
                     ExitCode::SUCCESS

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
 use weir_admin::AdminState;
@@ -36,7 +36,11 @@ pub fn run(config: Config, path: Option<PathBuf>) -> Result<()> {
     let level = logging::start(&config.log);
     raise_open_files(&config);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async move { Running::start(config, path, level).await?.until_stopped().await })
+    let result =
+        runtime.block_on(async move { Running::start(config, path, level).await?.until_stopped().await });
+    // A worker that cannot end (a stuck server) must not keep the process.
+    runtime.shutdown_background();
+    result
 }
 
 /// A running Weir.
@@ -51,7 +55,9 @@ struct Running {
     /// Unix socket files, removed on the way out.
     _sockets: Vec<SocketFile>,
     service: Service,
-    reloader: Option<(Reloader, FileWatch)>,
+    reloader: Option<Reloader>,
+    /// Says when the file has changed.
+    changed: mpsc::Receiver<()>,
     watch_file: bool,
     level: LevelSwitch,
     drain_timeout: Duration,
@@ -59,7 +65,7 @@ struct Running {
 
 impl Running {
     async fn start(config: Config, path: Option<PathBuf>, level: LevelSwitch) -> Result<Self> {
-        let settings = build::settings(&config)?;
+        let settings = build::settings(&config, None)?;
         let upstream = Arc::new(Upstream::new(build::target(&config)?));
         let count = match config.workers {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -95,14 +101,15 @@ impl Running {
             shared,
             readiness,
             workers,
-            tasks,
             admin,
             stop_admin,
             _sockets: sockets,
             service,
             watch_file: config.watch,
             drain_timeout: config.limits.drain_timeout,
-            reloader: path.map(|path| (Reloader::new(path.clone(), config), FileWatch::new(path))),
+            changed: watch_file(path.clone(), &mut tasks),
+            tasks,
+            reloader: path.map(|path| Reloader::new(path, config)),
             level,
         })
     }
@@ -113,17 +120,11 @@ impl Running {
         let mut hup = signal(SignalKind::hangup())?;
         let mut heartbeat = self.service.watchdog_interval().map(interval);
         loop {
-            let changed = async {
-                match &mut self.reloader {
-                    Some((_, watch)) if self.watch_file => watch.changed().await,
-                    _ => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 _ = term.recv() => break,
                 _ = int.recv() => break,
                 _ = hup.recv() => self.reload(),
-                () = changed => self.reload(),
+                Some(()) = self.changed.recv() => if self.watch_file { self.reload() },
                 () = beat(&mut heartbeat) => self.service.alive(),
             }
         }
@@ -133,7 +134,7 @@ impl Running {
 
     /// Reads the configuration again. On any error the old one stays, whole.
     fn reload(&mut self) {
-        let Some((reloader, _)) = &mut self.reloader else {
+        let Some(reloader) = &mut self.reloader else {
             tracing::warn!(
                 event = "reload_refused",
                 "weir was started without a file; there is nothing to read again"
@@ -144,7 +145,8 @@ impl Running {
         let applied = match reloader.read() {
             Outcome::Refused(why) => Err(why),
             Outcome::Apply { config, changes } => {
-                let built = build::settings(&config).and_then(|s| Ok((s, build::target(&config)?)));
+                let built = build::settings(&config, Some(&self.shared.settings()))
+                    .and_then(|s| Ok((s, build::target(&config)?)));
                 built.map_err(|e| format!("{e:#}")).map(|(settings, target)| {
                     self.shared.reload(settings);
                     self.shared.upstream.retarget(target);
@@ -260,6 +262,23 @@ fn listen_admin(
         }
     }
     Ok(())
+}
+
+/// Looks at the file as long as Weir runs; whether a change counts is for the configuration in force to say.
+fn watch_file(path: Option<PathBuf>, tasks: &mut JoinSet<()>) -> mpsc::Receiver<()> {
+    let (sender, receiver) = mpsc::channel(1);
+    if let Some(path) = path {
+        tasks.spawn(async move {
+            let mut file = FileWatch::new(path);
+            loop {
+                file.changed().await;
+                if sender.send(()).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    receiver
 }
 
 /// Keeps readiness true to what logins experience, and tries a server again that could not be reached.

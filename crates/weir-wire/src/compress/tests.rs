@@ -30,9 +30,13 @@ fn p11_short_payloads_travel_as_they_are_and_share_one_sequence() {
         codec.encode(b"short", &mut out).unwrap();
         codec.encode(b"again", &mut out).unwrap();
         assert_eq!(out, b"\x05\0\0\0\0\0\0short\x05\0\0\x01\0\0\0again");
-        // A frame that comes in moves the counter that goes out.
+        // A frame that comes in moves the counter that goes out, once it is answered.
         let (n, m) = codec.decode(b"\x01\0\0\x09\0\0\0x", &mut [0; 8]).unwrap();
         assert_eq!((n, m), (8, 1));
+        out.clear();
+        codec.encode(b"still", &mut out).unwrap();
+        assert_eq!(out[3], 2);
+        codec.follow();
         out.clear();
         codec.encode(b"next", &mut out).unwrap();
         assert_eq!(out[3], 10);
@@ -52,6 +56,20 @@ fn p11_lengths_that_lie_are_refused() {
             let got = decode_all(algorithm, &out, out.len(), 4096);
             assert_eq!(got.is_ok(), ok, "{algorithm:?} {declared}");
         }
+    }
+}
+
+#[test]
+fn p11_a_stream_that_ends_before_its_frame_is_refused() {
+    for algorithm in BOTH {
+        let mut codec = Codec::new(algorithm).unwrap();
+        let mut out = Vec::new();
+        codec.encode(&[b'a'; 1000], &mut out).unwrap();
+        // Both lengths claim more than the stream inside holds.
+        out[..3].copy_from_slice(&u32::to_le_bytes(0xFF_FFFF)[..3]);
+        out[4..7].copy_from_slice(&u32::to_le_bytes(0xFF_FFFF)[..3]);
+        out.resize(4096, 0);
+        assert!(decode_all(algorithm, &out, 100, 4096).is_err(), "{algorithm:?}");
     }
 }
 
