@@ -5,7 +5,7 @@ use crate::accept::host;
 use crate::greet::{Greeted, access_denied, check_transport, refuse, too_many_clients};
 use crate::observe::Shown;
 use crate::settings::Settings;
-use crate::shared::ClientCount;
+use crate::shared::{ClientCount, Shared};
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -157,7 +157,12 @@ pub(crate) async fn authenticate(
             Step::Send { payload, then } => {
                 packets.write(&payload).await.map_err(|_| AuthFailure::Abandoned)?;
                 match then {
-                    Then::Await => exchange.handle_reply(&packets.read().await.map_err(abandoned)?),
+                    Then::Await => {
+                        let reply = packets.read().await.map_err(abandoned)?;
+                        let step;
+                        (exchange, step) = judge(shared, exchange, reply).await?;
+                        step
+                    }
                     Then::Continue => exchange.resume(),
                 }
             }
@@ -175,6 +180,28 @@ pub(crate) async fn authenticate(
     };
     let identity = Identity { user: offer.user.to_vec(), candidates, listed: listed.is_some(), replication };
     Ok((identity, exchange.last_nonce()))
+}
+
+/// Hands a reply to the exchange. What takes long is done on another thread, a few at once: a flood of logins then
+/// waits for itself, and sessions and logins that need no RSA go on.
+async fn judge(
+    shared: &Shared,
+    mut exchange: ClientExchange,
+    reply: Vec<u8>,
+) -> Result<(ClientExchange, Step), AuthFailure> {
+    if !exchange.is_costly(&reply) {
+        let step = exchange.handle_reply(&reply);
+        return Ok((exchange, step));
+    }
+    // Neither the semaphore is ever closed nor the task aborted; a panic in it ends this login.
+    let turn = Arc::clone(&shared.decrypting).acquire_owned().await.map_err(|_| AuthFailure::Abandoned)?;
+    let decrypting = tokio::task::spawn_blocking(move || {
+        // Held to the end even if the login runs out of time meanwhile.
+        let _turn = turn;
+        let step = exchange.handle_reply(&reply);
+        (exchange, step)
+    });
+    decrypting.await.map_err(|_| AuthFailure::Abandoned)
 }
 
 fn abandoned(error: PacketError) -> AuthFailure {

@@ -24,6 +24,9 @@ pub struct Shared {
     pub remembered: Remembered,
     /// Held by who connects to learn the greeting; the last failure to.
     pub(crate) probing: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
+    /// Passwords that are decrypted at once, each on a thread of its own: at most half of the cores, so that guessing
+    /// cannot take them all.
+    pub(crate) decrypting: Arc<tokio::sync::Semaphore>,
     /// Clients logged in.
     clients: AtomicU32,
     draining: AtomicBool,
@@ -31,6 +34,7 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(settings: Settings, upstream: Arc<Upstream>, stats: Arc<Stats>, rsa: Arc<RsaKeyPair>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             settings: ArcSwap::from_pointee(settings),
             upstream,
@@ -39,6 +43,7 @@ impl Shared {
             rsa,
             remembered: Remembered::default(),
             probing: tokio::sync::Mutex::new(None),
+            decrypting: Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1))),
             clients: AtomicU32::new(0),
             draining: AtomicBool::new(false),
         }

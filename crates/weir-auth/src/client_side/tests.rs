@@ -138,6 +138,32 @@ fn p16_a_client_that_has_the_key_already_need_not_ask() {
 }
 
 #[test]
+fn only_a_ciphertext_over_a_plain_link_is_costly() {
+    let ciphertext = vec![7; KEY.ciphertext_len()];
+    let after = |config: &ClientConfig, replies: &[&[u8]]| {
+        let (mut exchange, _) = start(config, "caching_sha2_password", &sha2(WRONG, &GREETING));
+        for reply in replies {
+            let _ = exchange.handle_reply(reply);
+        }
+        exchange
+    };
+    let secure = ClientConfig { secure: true, ..config() };
+    let has_asked: &[&[u8]] = &[&[REQUEST_PUBLIC_KEY]];
+    for (config, replies, payload, costly) in [
+        (config(), &[][..], &ciphertext[..], true),
+        (config(), has_asked, &ciphertext, true),
+        (secure.clone(), &[], &ciphertext, false),
+        (secure, has_asked, &ciphertext, true),
+        (config(), &[], &[REQUEST_PUBLIC_KEY], false),
+        (config(), has_asked, &ciphertext[1..], false),
+        (config(), &[&ciphertext], &ciphertext, false),
+    ] {
+        let exchange = after(&config, replies);
+        assert_eq!(exchange.is_costly(payload), costly, "{:?}, {} bytes", exchange.state, payload.len());
+    }
+}
+
+#[test]
 fn p16_rsa_is_served_over_a_link_that_only_we_hold_to_be_secure() {
     let config = ClientConfig { secure: true, ..config() };
     let (mut exchange, _) = start(&config, "caching_sha2_password", &sha2(WRONG, &GREETING));
