@@ -14,6 +14,8 @@ install_cargo_deny() {
   cargo install --quiet --locked --debug --root "$tools" cargo-deny
 }
 
+# clippy runs the build scripts of C libraries.
+needed "packages" scripts/deps.sh
 stage "format" cargo fmt --all --check
 stage "clippy" cargo clippy --quiet --workspace --all-targets -- -D warnings
 stage "tidy" cargo xtask tidy

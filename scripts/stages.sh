@@ -2,7 +2,7 @@
 #
 #   stage NAME COMMAND...   runs the command, notes how it ended, and goes on either way
 #   needed NAME COMMAND...  the same, but ends the script with the summary when the command fails
-#   summary                 prints all stages with "N passed, M failed"; its status is 1 when one failed
+#   summary                 prints all stages, then "N passed, M failed"; its status is 1 when one failed
 #
 # When WEIR_STAGES names a file, stages of several scripts gather there and only the first script prints the summary.
 
@@ -37,6 +37,10 @@ summary() {
   awk -F '\t' '
     BEGIN { print "" }
     { printf "%-7s %5d s  %s\n", $1, $3, $2; seconds += $3; if ($1 == "passed") passed++; else failed++ }
-    END { printf "%d passed, %d failed in %d min %02d s\n", passed, failed, seconds / 60, seconds % 60; exit failed > 0 }
+    END {
+      printf "%d min %02d s in all\n", seconds / 60, seconds % 60
+      printf "%d passed, %d failed\n", passed, failed
+      exit failed > 0
+    }
   ' "$WEIR_STAGES"
 }
