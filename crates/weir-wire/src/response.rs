@@ -220,7 +220,9 @@ impl Walker {
     }
 
     fn asks_for_file(&self, head: &[u8]) -> bool {
-        self.state == State::First && head.first() == Some(&0xFB) && !self.local_infile_allowed
+        // No answer of one packet begins so either, and a client might still take it for what it looks like.
+        let asked = matches!(self.state, State::First | State::Single | State::Prepare);
+        asked && head.first() == Some(&0xFB) && !self.local_infile_allowed
     }
 
     /// Judges the first packet of a payload by its first bytes.

@@ -66,6 +66,15 @@ fn p33_the_ok_behind_out_parameters_belongs_to_the_answer() {
 }
 
 #[test]
+fn p51_no_answer_hides_a_request_for_a_file() {
+    let bytes = stream(&[b"\xfb/etc/passwd".to_vec()]);
+    for shape in [Shape::Query, Shape::Single, Shape::Prepare] {
+        let (n, event, _) = walk_all(OLD, shape, &bytes);
+        assert_eq!((n, event), (0, Event::LocalInfileAsked), "{shape:?}");
+    }
+}
+
+#[test]
 fn p4_a_row_that_starts_with_a_long_value_is_no_end() {
     for flags in [OLD, NEW] {
         let mut row = b"\xfe".to_vec();
