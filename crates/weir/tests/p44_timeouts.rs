@@ -1,5 +1,7 @@
 //! Trap P44: timeouts of Weir's own, each of which must count what it says and nothing else.
 
+#![allow(clippy::unwrap_used)]
+
 use std::time::{Duration, Instant};
 use weir_testkit::client::{Client, ConnectOptions};
 use weir_testkit::{Flavor, Server, Weir};

@@ -1,5 +1,7 @@
 //! What `/readyz` says, in front of a real server.
 
+#![allow(clippy::unwrap_used)]
+
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -1,0 +1,21 @@
+//! A running Weir in front of real servers. Each test is named after the trap it defends (P1 to P52) or the promise
+//! of the documentation. Where a server's own answer is the rule, the same bytes are sent to the server directly
+//! and every packet of the two answers is compared.
+//!
+//! Needs MariaDB and MySQL (`scripts/deps.sh`, `scripts/get-mysql.sh`), as the test kit says where they are missing.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod capabilities;
+mod compression;
+mod fake_server;
+mod framing;
+mod kill;
+mod kit;
+mod local_infile;
+mod login;
+mod odd_packets;
+mod packed_link;
+mod replication;
+mod statements;
+mod timing;
+mod vanished;

@@ -1,0 +1,69 @@
+//! P52: replication commands are for those who may.
+
+use crate::kit::*;
+
+const ALLOWED: &str = "[auth]\nreplication_users = [\"app\"]\n[[user]]\nname = \"root\"\npassword = \"\"\n";
+
+#[tokio::test]
+async fn p52_replication_commands_need_a_permission() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let weir = weir_with(&server, ALLOWED);
+        // Listed without `replication`, and passed through without being named.
+        for (user, password) in [("root", ""), ("nopw", "")] {
+            let mut client = ConnectOptions::tcp(weir.addr(), user, password).connect().await.unwrap();
+            for (code, body) in [
+                (command::REGISTER_SLAVE, vec![1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+                (command::BINLOG_DUMP, vec![4, 0, 0, 0, 0, 0, 1, 0, 0, 0]),
+                (0x1e, vec![0; 30]),
+                (0x13, Vec::new()),
+            ] {
+                client.send(code, &body).await.unwrap();
+                let packet = client.stream().expect_packet().await.unwrap();
+                let err = ErrPacket::parse(&packet.payload).unwrap();
+                assert_eq!((packet.seq, err.code), (1, 1227), "{flavor:?} {code:#x}: {err}");
+                assert_eq!(client.scalar("SELECT 7").await.unwrap().as_deref(), Some("7"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn p52_a_permitted_user_registers_and_reads_the_binary_log() {
+    for flavor in Flavor::BOTH {
+        let builder = Server::builder(flavor).arg("--log-bin=binlog").arg("--server-id=7");
+        let server = builder.start().unwrap();
+        let weir = weir_with(&server, ALLOWED);
+        let mut client = app(weir.addr()).connect().await.unwrap();
+        let sql = match flavor {
+            Flavor::MariaDb => "SHOW MASTER STATUS",
+            Flavor::MySql => "SHOW BINARY LOG STATUS",
+        };
+        let file = client.scalar(sql).await.unwrap().unwrap();
+        client.run("SET @source_binlog_checksum = 'NONE', @master_binlog_checksum = 'NONE'").await.unwrap();
+        client.run("SET @mariadb_slave_capability = 4").await.unwrap();
+        let mut register = 99u32.to_le_bytes().to_vec();
+        register.extend([0; 3 + 2 + 4 + 4]);
+        let registered = client.command(command::REGISTER_SLAVE, &register).await.unwrap();
+        assert!(registered.ok().is_some(), "{flavor:?}: {registered:?}");
+        // From position 4, to block at the end.
+        let mut dump = 4u32.to_le_bytes().to_vec();
+        dump.extend([0, 0]);
+        dump.extend(99u32.to_le_bytes());
+        dump.extend(file.bytes());
+        client.send(command::BINLOG_DUMP, &dump).await.unwrap();
+        let mut admin = app(weir.addr()).connect().await.unwrap();
+        admin.run("CREATE DATABASE replicated_marker").await.unwrap();
+        loop {
+            let event = client.stream().expect_packet().await.unwrap();
+            assert_eq!(event.payload[0], 0, "{flavor:?}: {event:?}");
+            if event.payload.windows(17).any(|w| w == b"replicated_marker") {
+                break;
+            }
+        }
+        // Another session sees the stream, and ending it ends the replica's connection.
+        let id = client.greeting().connection_id;
+        admin.run(&format!("KILL {id}")).await.unwrap();
+        while let Ok(Some(_)) = client.stream().read_packet().await {}
+    }
+}

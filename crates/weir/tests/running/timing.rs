@@ -1,0 +1,66 @@
+//! P18: a refused login takes the same time whether the user exists or not.
+
+use std::time::{Duration, Instant};
+
+use crate::kit::*;
+
+/// Attempts for each of the two kinds. Chance alone moves the result by 0.012 (one standard deviation).
+const ATTEMPTS: usize = 1200;
+/// Pairs under way at once: one known and one unknown user each, so that both meet the same load.
+const AT_ONCE: usize = 12;
+
+#[tokio::test]
+async fn p18_known_and_unknown_users_take_equally_long() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let weir = weir_with(&server, "[limits]\nauth_failure_delay = \"100ms\"\n");
+        // Known to the server and remembered by Weir.
+        app(weir.addr()).connect().await.unwrap();
+        let lanes: Vec<_> = (0..AT_ONCE).map(|lane| tokio::spawn(attempts(weir.addr(), lane))).collect();
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for lane in lanes {
+            let (k, u) = lane.await.unwrap();
+            known.extend(k);
+            unknown.extend(u);
+        }
+        assert_eq!(known.len() + unknown.len(), 2 * ATTEMPTS);
+        let share = slower(&known, &unknown);
+        assert!(
+            (0.45..=0.55).contains(&share),
+            "{flavor:?}: a known user is the slower one with probability {share}"
+        );
+    }
+}
+
+async fn attempts(addr: std::net::SocketAddr, lane: usize) -> (Vec<Duration>, Vec<Duration>) {
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for i in 0..ATTEMPTS / AT_ONCE {
+        let mut pair = [("app", &mut known), ("nobody", &mut unknown)];
+        // Neither kind is always the first of its pair.
+        if (i + lane) % 2 == 1 {
+            pair.reverse();
+        }
+        for (user, times) in pair {
+            let options = ConnectOptions::tcp(addr, user, "wrong");
+            let start = Instant::now();
+            let err = refusal(options.connect().await);
+            times.push(start.elapsed());
+            assert_eq!(err.code, 1045);
+        }
+    }
+    (known, unknown)
+}
+
+/// The probability that a random one of `a` is above a random one of `b`; ties count half.
+fn slower(a: &[Duration], b: &[Duration]) -> f64 {
+    let above: f64 = a
+        .iter()
+        .flat_map(|x| b.iter().map(move |y| (x, y)))
+        .map(|(x, y)| match x.cmp(y) {
+            std::cmp::Ordering::Greater => 1.0,
+            std::cmp::Ordering::Equal => 0.5,
+            std::cmp::Ordering::Less => 0.0,
+        })
+        .sum();
+    above / (a.len() * b.len()) as f64
+}
