@@ -301,8 +301,8 @@ static AUTH: Section = Section {
             "revalidate",
             Kind::Duration { min: SECOND, max: DAY, zero: Some("every login is confirmed") },
             Default::Is("\"0s\""),
-            "How old the server's confirmation of a user's password may be at a login. A longer time saves logins \
-             at the server; a password changed or an account locked there is noticed up to that much later.",
+            "How old the server's confirmation of a user's password may be at a login. In this version each client \
+             has a server connection of its own, so every login is confirmed, whatever this says.",
         ),
         key(
             "replication_users",
@@ -317,11 +317,14 @@ static LOG: Section = Section {
     header: "[log]",
     doc: "The log, on standard error.",
     keys: &[
-        key(
-            "format",
-            Kind::Word(LogFormat::WORDS),
-            Default::Is("\"text\""),
-            "`text` for people, `json` for collectors: one object a line.",
+        fixed(
+            key(
+                "format",
+                Kind::Word(LogFormat::WORDS),
+                Default::Is("\"text\""),
+                "`text` for people, `json` for collectors: one object a line.",
+            ),
+            "a collector that reads one form would meet the other: restart Weir to change it",
         ),
         key(
             "level",

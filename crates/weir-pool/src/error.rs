@@ -5,8 +5,9 @@ use weir_auth::ServerAuthError;
 use weir_net::PacketError;
 use weir_wire::packet::ErrPacket;
 
-/// CR_CONN_HOST_ERROR: what MySQL Router sends too when it reaches no server.
-const CONNECT_FAILED: u16 = 2003;
+/// ER_CONNECT_TO_FOREIGN_DATA_SOURCE. Not CR_CONN_HOST_ERROR (2003), which clients give themselves: MariaDB's library
+/// takes an ERR packet with a client's number for a malformed one.
+const CONNECT_FAILED: u16 = 1429;
 /// ER_CON_COUNT_ERROR.
 const TOO_MANY_CONNECTIONS: u16 = 1040;
 /// ER_ACCESS_DENIED_NO_PASSWORD_ERROR and the like do not fit; this is ER_NOT_SUPPORTED_AUTH_MODE.

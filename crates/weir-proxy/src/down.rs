@@ -11,8 +11,9 @@ use weir_wire::packet::ErrPacket;
 use weir_wire::request::LocalInfile;
 use weir_wire::response::Event;
 
-/// CR_SERVER_LOST, the number that clients give a lost connection themselves.
-const SERVER_LOST: u16 = 2013;
+/// ER_NET_READ_ERROR. Not CR_SERVER_LOST (2013), which clients give themselves: MariaDB's library takes an ERR packet
+/// with a client's number for a malformed one.
+pub(crate) const SERVER_LOST: u16 = 1158;
 /// ER_MALFORMED_PACKET.
 const MALFORMED_PACKET: u16 = 1835;
 /// ER_NOT_ALLOWED_COMMAND.
@@ -175,7 +176,7 @@ impl Session {
             _ if !self.walker.at_boundary() || !self.held_down.is_empty() => Exit::Close(reason),
             _ => {
                 let text = "Lost connection to MySQL server during query (weir: whether the statement took effect is not known)";
-                Exit::Tell(reason, ErrPacket::new(SERVER_LOST, b"HY000", text))
+                Exit::Tell(reason, ErrPacket::new(SERVER_LOST, b"08S01", text))
             }
         }
     }

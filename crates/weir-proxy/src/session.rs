@@ -13,6 +13,7 @@
 //! ```
 
 use crate::change_user::change_user;
+use crate::down::SERVER_LOST;
 use crate::login::{Identity, LoggedIn};
 use crate::observe;
 use crate::registry::{Entry, Registry};
@@ -280,7 +281,7 @@ impl Session {
     fn shut_down(&self) -> Exit {
         if self.phase != Phase::Idle {
             let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
-            return Exit::Tell(CloseReason::Draining, ErrPacket::new(2013, b"HY000", text));
+            return Exit::Tell(CloseReason::Draining, ErrPacket::new(SERVER_LOST, b"08S01", text));
         }
         let err = ErrPacket::new(1053, b"08S01", "Server shutdown in progress (weir is stopping)");
         Exit::Tell(CloseReason::Draining, err)

@@ -9,6 +9,9 @@ use tokio::time::{Sleep, sleep};
 use weir_model::CloseReason;
 use weir_wire::packet::ErrPacket;
 
+/// ER_NET_READ_INTERRUPTED.
+const SERVER_SILENT: u16 = 1159;
+
 /// What the session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
@@ -101,7 +104,7 @@ impl Session {
                     "Lost connection to MySQL server during query (weir: no answer within server_read_timeout, {seconds} s; \
                      whether the statement took effect is not known)"
                 );
-                Exit::Tell(CloseReason::ServerTimeout, ErrPacket::new(2013, b"HY000", text))
+                Exit::Tell(CloseReason::ServerTimeout, ErrPacket::new(SERVER_SILENT, b"08S01", text))
             }
         }
     }

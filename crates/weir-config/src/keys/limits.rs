@@ -117,9 +117,9 @@ pub(super) static LIMITS: Section = Section {
         size(
             "statement_bytes",
             KIB,
-            16 * MIB,
+            64 * KIB,
             "\"64KiB\"",
-            "Bytes of a statement that Weir looks at. What follows is forwarded unread.",
+            "Bytes of a statement that Weir looks at, at most what a worker reads at a time. What follows is forwarded unread.",
         ),
         time_or(
             "tcp_keepalive",

@@ -112,7 +112,7 @@ async fn p47b_a_write_in_a_transaction_is_rolled_back_and_an_autocommit_write_fi
     }
 }
 
-/// Reads an answer that ends too early: ERR 2013, an end of the connection within a packet or between two, and never
+/// Reads an answer that ends too early: ERR 1158, an end of the connection within a packet or between two, and never
 /// an end of rows.
 async fn must_be_lost(client: &mut Client, what: &str) {
     let mut ends = 0;
@@ -124,7 +124,7 @@ async fn must_be_lost(client: &mut Client, what: &str) {
     }
     assert!(ends < 2, "{what}: the end of the rows came");
     if let Some(packet) = last.filter(|packet| packet.payload[0] == 0xff) {
-        assert_eq!(ErrPacket::parse(&packet.payload).unwrap().code, 2013, "{what}");
+        assert_eq!(ErrPacket::parse(&packet.payload).unwrap().code, 1158, "{what}");
     }
 }
 
@@ -174,7 +174,7 @@ async fn p47_a_server_killed_amid_rows_or_amid_a_statement() {
             assert!(!end, "{flavor:?}: an end of rows that the server never sent");
         }
         let lost = waiting.receive(command::QUERY).await.unwrap();
-        assert_eq!(lost.err().map(|err| err.code), Some(2013), "{lost:?}");
+        assert_eq!(lost.err().map(|err| err.code), Some(1158), "{lost:?}");
         assert!(idle.stream().read_packet().await.unwrap().is_none());
     }
 }
