@@ -140,7 +140,8 @@ fn every_default_is_in_the_schema() {
 fn other(key: &Key) -> String {
     match &key.kind {
         Kind::Flag => (key.default_text() != "true").to_string(),
-        Kind::Count { max, .. } | Kind::Size { min, .. } => min.to_string(),
+        Kind::Count { max, .. } => max.to_string(),
+        Kind::Size { min, .. } => min.to_string(),
         // A tenth stays below the limits that it must be below.
         Kind::Duration { max, .. } => format!("\"{}\"", crate::units::duration_text(*max / 10)),
         Kind::Name { .. } => "\"other\"".to_owned(),
