@@ -13,6 +13,8 @@ stage "tidy" cargo xtask tidy
 for family in mariadb mysql; do
   stage "differential, $family" cargo run --quiet -p weir-testkit --bin differential -- \
     --spawn --family "$family" --statements 20000
+  stage "hostile clients, $family" cargo run --quiet -p weir-testkit --bin hostile -- \
+    --weir-bin "${CARGO_TARGET_DIR:-target}/debug/weir" --family "$family"
 done
 stage "fuzz" cargo xtask fuzz --seconds 30
 summary
