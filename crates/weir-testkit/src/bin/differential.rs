@@ -55,6 +55,9 @@ struct Args {
     /// Leave out a class of statements, by its name in the table or a part of it.
     #[arg(long)]
     without: Vec<String>,
+    /// Run only the session of this number; the others keep theirs.
+    #[arg(long)]
+    only: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -146,6 +149,7 @@ fn set_up(args: &Args, flavor: Flavor) -> Result<Stage> {
         seed: args.seed,
         concurrency: args.concurrency,
         without: Class::ALL.into_iter().filter(|class| unwanted(args, *class)).collect(),
+        only: args.only,
         // Long enough for a machine that has much else to do.
         patience: Duration::from_secs(30),
     };
@@ -165,7 +169,8 @@ async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
     println!("{}", report::summary(&name, &summary));
     explain(args, plan, &summary).await?;
     let mut good = summary.failures.is_empty();
-    if good && plan.without.is_empty() && plan.statements >= report::ENOUGH_STATEMENTS {
+    let whole = plan.without.is_empty() && plan.only.is_none();
+    if good && whole && plan.statements >= report::ENOUGH_STATEMENTS {
         for (class, count) in report::too_rare(&summary) {
             println!("only {count} statements of the class {class}; {} are due", report::LEAST_OF_EACH);
             good = false;

@@ -89,6 +89,7 @@ impl Reply<'_> {
                 0x00 => self.ok(at)?,
                 0xff => self.error(at)?,
                 0xfb => self.local_file(at).await?,
+                0xfe if self.deprecates_eof() => self.ok(at)?,
                 0xfe if payload.len() < 9 => self.lone_eof(at)?,
                 _ => self.result_set(at).await?,
             };
@@ -111,7 +112,7 @@ impl Reply<'_> {
         Ok(false)
     }
 
-    /// COM_SET_OPTION and COM_DEBUG answer with an EOF packet.
+    /// COM_SET_OPTION and COM_DEBUG answer with an EOF packet, or an OK packet in its place.
     fn lone_eof(&mut self, at: usize) -> Result<bool> {
         let mut ok = OkPacket::default();
         let mut fields = Fields(&self.response.packets[at].payload[1..]);

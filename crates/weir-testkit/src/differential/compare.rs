@@ -47,9 +47,9 @@ pub fn difference(action: &Action, direct: &Answer, weir: &Answer, prefixes: (&s
     None
 }
 
-/// "Unknown prepared statement handler (%.*s) given to %s" tells the id, which is not the same on both sides:
-/// MariaDB goes on counting where an earlier connection on the same thread stopped.
-const UNKNOWN_STATEMENT: u16 = 1243;
+/// ER_UNKNOWN_STMT_HANDLER and ER_STMT_HAS_NO_OPEN_CURSOR tell the statement's id, which is not the same on both
+/// sides: MariaDB goes on counting where an earlier connection on the same thread stopped.
+const TELL_AN_ID: [u16; 2] = [1243, 1421];
 
 /// The packets of a reply, less what two connections to one server never agree on.
 fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str)>) -> Vec<Packet> {
@@ -65,11 +65,17 @@ fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str
     for outcome in &response.outcomes {
         match outcome {
             Outcome::Prepared(_) => packets[0].payload[1..5].fill(0),
-            Outcome::Err(err) if err.code == UNKNOWN_STATEMENT => packets.iter_mut().for_each(mask_digits),
+            Outcome::Err(err) if TELL_AN_ID.contains(&err.code) => packets.iter_mut().for_each(mask_digits),
             _ => {}
         }
     }
-    packets.iter_mut().for_each(|packet| sort_changes(&mut packet.payload));
+    for packet in &mut packets {
+        sort_changes(&mut packet.payload);
+        mask_process(&mut packet.payload);
+        if reads_dictionary(action) {
+            mask_index_flags(&mut packet.payload);
+        }
+    }
     if let Some((own, other)) = prefixes.filter(|(a, b)| a != b) {
         for packet in &mut packets {
             replace(&mut packet.payload, other.as_bytes(), own.as_bytes());
@@ -80,6 +86,32 @@ fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str
 
 fn mask_digits(packet: &mut Packet) {
     packet.payload.retain(|byte| !byte.is_ascii_digit());
+}
+
+fn reads_dictionary(action: &Action) -> bool {
+    let Action::Query(text) = action else { return false };
+    let sql = String::from_utf8_lossy(&text.before);
+    sql.starts_with("SHOW") || sql.starts_with("DESC") || sql.contains("information_schema")
+}
+
+/// Whether MySQL uses an index of its own data dictionary depends on what it has counted there so far:
+/// SERVER_STATUS_NO_INDEX_USED and SERVER_STATUS_NO_GOOD_INDEX_USED. Both forms of the last packet have the
+/// status in the same place.
+fn mask_index_flags(payload: &mut [u8]) {
+    if let [0xfe, _, _, status, ..] = payload {
+        *status &= !0x30;
+    }
+}
+
+/// MariaDB names its temporary files after its process, and some errors tell the name.
+fn mask_process(payload: &mut Vec<u8>) {
+    const NAME: &[u8] = b"#sql-temptable-";
+    if payload.first() == Some(&0xff)
+        && let Some(at) = payload.windows(NAME.len()).position(|window| window == NAME)
+    {
+        let digits = payload[at + NAME.len()..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        payload.drain(at + NAME.len()..at + NAME.len() + digits);
+    }
 }
 
 /// Puts the variables that an OK packet reports in order of their names: the server takes them out of a hash

@@ -55,15 +55,15 @@ const SCENARIOS: &[(usize, Scenario)] = &[
     (14, prepared::prepared),
     (5, prepared::sql_prepare),
     (9, results::multi_results),
-    (9, results::errors),
+    (10, results::errors),
     (8, results::warnings),
     (8, results::last_ids),
-    (7, results::types),
+    (10, results::types),
     (8, big::big_values),
     (5, big::local_infile),
     (12, commands::commands),
     (12, commands::malformed),
-    (9, show::show),
+    (11, show::show),
 ];
 
 /// The whole plan of one session.

@@ -41,6 +41,8 @@ pub struct Plan {
     pub concurrency: usize,
     /// Classes that are left out of every session, once their findings are known.
     pub without: Vec<Class>,
+    /// Run no session but this.
+    pub only: Option<usize>,
     /// No reply of a session may take longer.
     pub patience: Duration,
 }
@@ -79,7 +81,8 @@ pub async fn run(plan: &Plan) -> Result<Summary> {
     let places = Arc::new(Semaphore::new(plan.concurrency.max(1)));
     let bytes = Arc::new(AtomicU64::new(0));
     let mut running = JoinSet::new();
-    for number in 0..plan.sessions {
+    let numbers = (0..plan.sessions).filter(|number| plan.only.is_none_or(|only| only == *number));
+    for number in numbers {
         let (plan, places, bytes) = (plan.clone(), Arc::clone(&places), Arc::clone(&bytes));
         let common = offered.0;
         running.spawn(async move {
@@ -88,7 +91,7 @@ pub async fn run(plan: &Plan) -> Result<Summary> {
             run_session(&plan, &session, &bytes).await
         });
     }
-    let mut summary = Summary { sessions: plan.sessions, not_offered: offered.1, ..Summary::default() };
+    let mut summary = Summary { sessions: running.len(), not_offered: offered.1, ..Summary::default() };
     while let Some(outcome) = running.join_next().await {
         let outcome = outcome.context("a session panicked")?;
         for (class, count) in outcome.counts {

@@ -3,8 +3,13 @@
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use super::run::{Failure, Plan, run_session};
-use super::script::{Class, SessionPlan, Step};
+use anyhow::Result;
+
+use crate::client::ConnectOptions;
+use crate::client::bytes::text_row;
+
+use super::run::{Failure, Plan, Side, run_session};
+use super::script::SessionPlan;
 
 /// A failing session, cut as far as the time allowed.
 #[derive(Debug, Clone)]
@@ -59,15 +64,30 @@ async fn fails(plan: &Plan, both: &mut [SessionPlan; 2]) -> Option<String> {
     Some(failure.what)
 }
 
-/// Drops the schemas that an earlier run left, so that the setup can be cut too.
+/// Takes away what an earlier run left, so that the setup can be cut too: branches prepared and never ended,
+/// which would hold locks, and schemas.
 async fn clean(plan: &Plan, both: &[SessionPlan; 2]) {
-    let mut sweep = both.clone();
-    for (side, prefix) in sweep.iter_mut().zip([&plan.direct.prefix, &plan.weir.prefix]) {
-        let drop_schema = |suffix| {
-            let sql = format!("DROP DATABASE IF EXISTS {prefix}{:03}{suffix}", side.number);
-            Step { class: Class::Setup, action: super::Action::Query(sql.into()) }
-        };
-        side.steps = ["a", "b", "az"].map(drop_schema).to_vec();
+    for (session, side) in both.iter().zip([&plan.direct, &plan.weir]) {
+        // What cannot be cleaned shows as a difference that does not come again.
+        clean_side(side, session.number, plan.patience).await.ok();
     }
-    run_session(plan, &sweep, &AtomicU64::new(0)).await;
+}
+
+async fn clean_side(side: &Side, number: usize, patience: Duration) -> Result<()> {
+    let name = format!("{}{number:03}", side.prefix);
+    let mut options = ConnectOptions::tcp(side.addr, "app", "app-pw");
+    options.patience = patience;
+    let mut client = options.connect().await?;
+    let recovered = client.run("XA RECOVER").await?;
+    for row in recovered.rows() {
+        let values = text_row(row)?;
+        let xid = values.last().cloned().flatten().unwrap_or_default();
+        if xid.starts_with(name.as_bytes()) {
+            client.query(format!("XA ROLLBACK '{}'", String::from_utf8_lossy(&xid))).await?;
+        }
+    }
+    for suffix in ["a", "b", "az"] {
+        client.run(&format!("DROP DATABASE IF EXISTS {name}{suffix}")).await?;
+    }
+    client.quit().await
 }

@@ -20,7 +20,7 @@ const STATEMENTS: &[(&str, usize)] = &[
     ("CALL pr_err()", 0),
     ("SET @x = ?, @y = ?", 2),
     ("SELECT @x, @y, ? + 1", 1),
-    ("SHOW TABLES LIKE 't%'", 0),
+    ("SHOW WARNINGS", 0),
     ("BEGIN", 0),
     ("COMMIT", 0),
     ("SELECT 1/0, CAST(? AS SIGNED)", 1),
