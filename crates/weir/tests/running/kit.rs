@@ -56,7 +56,10 @@ pub fn config(address: &str, more: &str) -> String {
 
 /// A Weir in front of `server`, with these tables besides the usual ones.
 pub fn weir_with(server: &Server, more: &str) -> Weir {
-    Weir::config(config(&server.addr().to_string(), more)).start().unwrap()
+    let weir = Weir::config(config(&server.addr().to_string(), more)).start().unwrap();
+    // Then the unix socket and the admin port listen too.
+    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+    weir
 }
 
 /// A Weir in front of `server`.

@@ -6,16 +6,25 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod capabilities;
+mod command_line;
 mod compression;
 mod fake_server;
 mod framing;
+mod hosts;
 mod kill;
 mod kit;
 mod local_infile;
 mod login;
 mod odd_packets;
+mod operations;
 mod packed_link;
+mod proxy_header;
+mod reload;
 mod replication;
+mod secrets;
+mod shutdown;
 mod statements;
 mod timing;
+mod tls;
+mod unreachable;
 mod vanished;

@@ -1,0 +1,95 @@
+//! The command line: check, run without a file, and what is refused before a port is opened.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::kit::*;
+
+fn weir(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).output().unwrap()
+}
+
+/// `weir check` and `weir run` of the same text: both refuse it with status 2. Returns what the first prints.
+fn refused_file(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.toml");
+    fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    let (check, run) = (weir(&["check", "-c", &path]), weir(&["run", "-c", &path]));
+    assert_eq!((check.status.code(), run.status.code()), (Some(2), Some(2)), "{check:?} {run:?}");
+    assert_eq!(check.stderr, run.stderr);
+    String::from_utf8(check.stderr).unwrap()
+}
+
+#[test]
+fn a_good_file_is_said_to_be_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.toml");
+    fs::write(&path, "[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n").unwrap();
+    let output = weir(&["check", "-c", &path.display().to_string()]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("good"), "{output:?}");
+}
+
+#[test]
+fn errors_come_all_at_once_with_their_places_and_hints() {
+    let said = refused_file(
+        "[listen]\nmysql = [\"127.0.0.1:99999\"]\n[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\nmax_conections = 7\n\
+         tls = { mode = \"verify_cat\" }\n[limits]\nlogin_timeout = \"soon\"\n",
+    );
+    for wanted in [
+        "weir.toml:2:",
+        "weir.toml:6:1",
+        "weir.toml:7:",
+        "weir.toml:9:",
+        "max_connections",
+        "verify_ca",
+        "99999",
+        "help",
+    ] {
+        assert!(said.contains(wanted), "{wanted} is not in:\n{said}");
+    }
+}
+
+#[test]
+fn a_second_server_is_refused_with_words_that_say_so() {
+    let server =
+        |name: &str, port: u16| format!("[[server]]\nname = \"{name}\"\naddress = \"127.0.0.1:{port}\"\n");
+    let said = refused_file(&(server("db1", 3306) + &server("db2", 3307)));
+    assert!(said.contains("pools of servers are not supported") && said.contains("weir.toml:4:"), "{said}");
+}
+
+#[test]
+fn files_that_are_not_there_and_keys_that_do_not_fit() {
+    let said = refused_file(
+        "[tls]\ncert = \"/no/such.pem\"\nkey = \"/no/such.key\"\n[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n",
+    );
+    assert!(said.contains("/no/such.pem"), "{said}");
+    let missing = weir(&["check", "-c", "/no/such/weir.toml"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("/no/such/weir.toml"));
+}
+
+#[test]
+fn help_version_and_schema() {
+    let help = String::from_utf8(weir(&["--help"]).stdout).unwrap();
+    for word in ["run", "check", "config-schema", "--backend"] {
+        assert!(help.contains(word), "{word} is not in:\n{help}");
+    }
+    let version = String::from_utf8(weir(&["--version"]).stdout).unwrap();
+    assert_eq!(version.trim(), format!("weir {}", env!("CARGO_PKG_VERSION")));
+    let schema = String::from_utf8(weir(&["config-schema"]).stdout).unwrap();
+    assert!(schema.starts_with('{') && schema.contains("\"proxy_protocol\""), "{schema}");
+}
+
+#[tokio::test]
+async fn run_without_a_file_serves_users_that_weir_was_never_told_about() {
+    let server = server(Flavor::MySql);
+    let weir = Weir::in_front_of(&server).unwrap();
+    let options = ConnectOptions::tcp(weir.addr(), "app_sha", "sha-pw").plugin("caching_sha2_password");
+    for tls in [Tls::Off, Tls::Unverified] {
+        options.clone().tls(tls).connect().await.unwrap();
+    }
+    let wrong = ConnectOptions::tcp(weir.addr(), "app_sha", "wrong").plugin("caching_sha2_password");
+    assert_eq!(refusal(wrong.connect().await).code, 1045);
+}
