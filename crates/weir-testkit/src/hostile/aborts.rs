@@ -54,8 +54,8 @@ impl Moment {
 pub async fn run(field: Field, count: usize, parallel: usize) -> Result<Findings> {
     let mut findings = Findings {
         strangers: parallel as u64,
-        // Sessions whose client has gone wait for the KILL of what they run.
-        sessions: 500,
+        // As many again as are under way: those whose client has gone wait for the KILL of what they run.
+        sessions: 2 * parallel as u64,
         ..Findings::default()
     };
     let mut tasks = JoinSet::new();
