@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Builds Weir and weir-bench in release and measures; `make bench` runs it. Arguments go to `weir-bench run`, e.g.
-# --quick, --only point_select, --rounds 5. The figures are also written to .cache/bench.json.
-# The machine should have nothing else to do: the spread in the tables tells whether it had.
+# Builds Weir and weir-bench in release, measures, and counts the instructions of the hot functions. Arguments go to
+# `weir-bench run`: --quick, --only point_select, --rounds 5. With --bless the counts are written down instead.
+# All figures are also written to .cache/bench.json. The machine should have nothing else to do: the spread in the
+# tables tells whether it had.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/deps.sh
 cargo build --release -p weir-bench
+if [ "${1-}" = --bless ]; then
+  exec target/release/weir-bench count --bless
+fi
 [ -n "${WEIR_BIN-}" ] || cargo build --release -p weir
 mkdir -p .cache
 # A proxy needs two descriptors for each of 10,000 idle clients; the default of many systems is 1,024.
@@ -14,3 +18,5 @@ ulimit -n "$(ulimit -Hn)"
 target/release/weir-bench run --json .cache/bench.json "$@"
 echo
 echo "All figures: .cache/bench.json"
+echo
+target/release/weir-bench count

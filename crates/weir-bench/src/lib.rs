@@ -6,6 +6,8 @@
 
 pub mod client;
 pub mod connect;
+pub mod count;
+pub mod hot;
 pub mod idle;
 pub mod latency;
 pub mod process;

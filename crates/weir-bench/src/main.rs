@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use weir_bench::report::{self, Setting};
 use weir_bench::run::{self, Plan};
-use weir_bench::{relay, rig};
+use weir_bench::{count, hot, relay, rig};
 
 #[derive(Parser)]
 #[command(name = "weir-bench", about = "Measures Weir against a direct connection, HAProxy and a bare relay")]
@@ -29,6 +29,22 @@ enum Verb {
         /// Address to relay them to
         #[arg(long, value_name = "HOST:PORT")]
         backend: SocketAddr,
+    },
+    /// Count the instructions of the hot functions and compare them with the expected ones
+    Count {
+        /// The expected counts
+        #[arg(long, default_value = "crates/weir-bench/benches/instructions.txt", value_name = "FILE")]
+        expected: PathBuf,
+        /// Write the counts there instead of comparing
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Call one hot function so many times, for a profiler
+    Hot {
+        /// Its name in the table that `count` prints
+        name: String,
+        /// How often to call it
+        times: u32,
     },
 }
 
@@ -57,6 +73,16 @@ fn main() -> Result<()> {
         Verb::Relay { listen, backend } => {
             relay::run(listen, backend).with_context(|| format!("relay from {listen} to {backend}"))
         }
+        Verb::Count { expected, bless } => {
+            let (table, within) = count::run(&expected, bless)?;
+            print!("{table}");
+            ensure!(
+                within,
+                "a count is out of bounds: find out why, or write the new ones down with --bless"
+            );
+            Ok(())
+        }
+        Verb::Hot { name, times } => (hot::find(&name)?.run)(times),
     }
 }
 
