@@ -15,6 +15,7 @@ for family in mariadb mysql; do
     --spawn --family "$family" --statements 20000
   stage "hostile clients, $family" cargo run --quiet -p weir-testkit --bin hostile -- \
     --weir-bin "${CARGO_TARGET_DIR:-target}/debug/weir" --family "$family"
+  stage "drivers, $family" cargo run --quiet -p weir-testkit --bin drivers -- --family "$family"
 done
 stage "fuzz" cargo xtask fuzz --seconds 30
 summary

@@ -1,0 +1,88 @@
+//! `drivers`: starts a server and Weir in front of it, and runs the driver matrix of `tests/drivers` through Weir.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+
+use weir_testkit::certs::Certs;
+use weir_testkit::{Flavor, Server, Weir};
+
+/// Runs the driver matrix through a Weir that knows no user.
+///
+/// Exit status: 0 when every check passed, 1 when one failed, 2 when the matrix could not be run.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Which server stands behind Weir.
+    #[arg(long, value_enum)]
+    family: Family,
+    /// Further arguments of tests/drivers/run, e.g. --only pymysql.
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Family {
+    Mysql,
+    Mariadb,
+}
+
+/// Weir with a certificate that the drivers can verify, on TCP and on a Unix socket.
+const CONFIG: &str = r#"
+[listen]
+mysql = ["$LISTEN", "unix:$DIR/weir.sock"]
+
+[tls]
+cert = "$CERT"
+key = "$KEY"
+
+[[server]]
+name = "db"
+address = "$SERVER"
+max_connections = 400
+"#;
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("drivers: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<bool> {
+    let flavor = match args.family {
+        Family::Mysql => Flavor::MySql,
+        Family::Mariadb => Flavor::MariaDb,
+    };
+    let server = Server::start(flavor)?;
+    let folder = tempfile::tempdir()?;
+    let certs = Certs::generate(folder.path())?;
+    let config = CONFIG
+        .replace("$CERT", &certs.server_cert.display().to_string())
+        .replace("$KEY", &certs.server_key.display().to_string())
+        .replace("$SERVER", &server.addr().to_string());
+    let mut weir = Weir::config(config).start()?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/drivers/run");
+    let status = Command::new(&script)
+        .args(["--via", "weir", "--user", "app", "--password", "app-pw", "--ca-names-host"])
+        .args(["--family", flavor.as_str()])
+        .arg("--port")
+        .arg(weir.addr().port().to_string())
+        .arg("--socket")
+        .arg(weir.home().join("weir.sock"))
+        .arg("--ca")
+        .arg(&certs.ca)
+        .args(&args.rest)
+        .status()
+        .with_context(|| format!("cannot run {}", script.display()))?;
+    let alive = weir.is_running();
+    if !alive {
+        eprintln!("drivers: Weir has ended; it printed:\n{}", weir.log());
+    }
+    Ok(status.success() && alive)
+}
