@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::kit::*;
 
 #[tokio::test]
-async fn a_server_that_is_not_there_yet_is_error_2003_instead_of_a_greeting() {
+async fn a_server_that_is_not_there_yet_is_error_1429_instead_of_a_greeting() {
     for flavor in Flavor::BOTH {
         let mut server = Server::start(flavor).unwrap();
         server.stop().unwrap();
@@ -13,7 +13,7 @@ async fn a_server_that_is_not_there_yet_is_error_2003_instead_of_a_greeting() {
         for tls in [Tls::Off, Tls::Unverified] {
             let refused = refused(app(weir.addr()).tls(tls).connect().await);
             assert!(refused.before_greeting, "{refused:?}");
-            assert_eq!(refused.error.code, 2003);
+            assert_eq!(refused.error.code, 1429);
             assert!(refused.error.message.contains("db1"), "{}", refused.error);
             assert!(!refused.error.message.contains(&server.addr().port().to_string()), "{}", refused.error);
         }
@@ -27,7 +27,7 @@ async fn a_server_that_is_not_there_yet_is_error_2003_instead_of_a_greeting() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_gone_is_error_2003_at_the_login() {
+async fn a_server_that_has_gone_is_error_1429_at_the_login() {
     for flavor in Flavor::BOTH {
         let mut server = Server::start(flavor).unwrap();
         let weir = weir(&server);
@@ -35,7 +35,7 @@ async fn a_server_that_has_gone_is_error_2003_at_the_login() {
         server.kill9().unwrap();
         let refused = refused(app(weir.addr()).connect().await);
         assert!(!refused.before_greeting, "{refused:?}");
-        assert_eq!(refused.error.code, 2003);
+        assert_eq!(refused.error.code, 1429);
         until("Weir is not ready", async || (http(&weir, "/readyz").await.0 == 503).then_some(())).await;
         server.restart().unwrap();
         app(weir.addr()).connect().await.unwrap();
@@ -52,7 +52,7 @@ async fn a_server_that_says_nothing_is_given_up_in_time() {
     let start = Instant::now();
     let err = refusal(app(weir.addr()).connect().await);
     server.sigcont().unwrap();
-    assert_eq!(err.code, 2003);
+    assert_eq!(err.code, 1429);
     assert!(err.message.contains("0.3 s"), "{err}");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
