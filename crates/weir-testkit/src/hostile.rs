@@ -132,6 +132,7 @@ async fn everything_else(plan: &Plan, server: &Server, tally: &mut Tally) -> Res
     scenario!("bytes ahead of TLS", |field| before_tls::run(field, scale.of(10, 100)));
     scenario!("slow senders", |field| slow::senders(field, 5000));
     scenario!("slow readers", |field| slow::readers(field, scale.of(30, 200)));
+    scenario!("greedy readers", |field| slow::greedy(field, 8, Duration::from_secs(scale.of(2, 20))));
     scenario!("flood", |field| half_open::flood(field, count, MAX_PENDING));
     let time = Duration::from_secs(scale.of(3, 30));
     scenario!("brute-force login", |field| brute::run(field, scale.of(200, 400), time));

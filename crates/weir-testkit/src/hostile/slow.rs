@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
@@ -103,5 +103,36 @@ pub async fn readers(field: Field, count: usize) -> Result<Findings> {
     let cut = cut()? - before;
     findings.check(cut == count as u64, || format!("{cut} of {count} were cut within {CUT_WITHIN:?}"));
     findings.note(format!("{count} sessions that read nothing of 40 MB"));
+    Ok(findings)
+}
+
+/// Sessions that ask for 40 MB again and again and read as fast as they can: they may not hold up the others' rows.
+pub async fn greedy(field: Field, count: usize, time: Duration) -> Result<Findings> {
+    let mut findings = Findings { sessions: count as u64, ..Findings::default() };
+    let until = Instant::now() + time;
+    let mut tasks = JoinSet::new();
+    for _ in 0..count {
+        tasks.spawn(async move {
+            let mut client = ConnectOptions::tcp(field.weir, "app", "app-pw").connect().await?;
+            let mut read = 0;
+            while Instant::now() < until {
+                client.send(command::QUERY, b"SELECT REPEAT('x', 40000) FROM hostile.point").await?;
+                // The result is a little longer: the next statement is sent while its last rows come.
+                let mut left = 40_000_000_usize;
+                while left > 0 && Instant::now() < until {
+                    let bytes = client.stream().read_raw(1 << 20).await?.len();
+                    ensure!(bytes > 0, "the connection was closed inside a result");
+                    left = left.saturating_sub(bytes);
+                    read += bytes;
+                }
+            }
+            anyhow::Ok(read)
+        });
+    }
+    let mut read = 0;
+    for outcome in tasks.join_all().await {
+        read += outcome?;
+    }
+    findings.note(format!("{count} sessions read {} MB/s", (read >> 20) as u64 / time.as_secs().max(1)));
     Ok(findings)
 }
