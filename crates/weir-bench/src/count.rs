@@ -29,7 +29,8 @@ pub fn run(file: &Path, bless: bool) -> Result<(String, bool)> {
         counts.push((hot.name, difference as f64 / f64::from(MANY - FEW)));
     }
     if bless {
-        let mut text = String::from("# Instructions per call; `scripts/bench.sh --bless` writes this file.\n");
+        let mut text =
+            String::from("# Instructions per call; `scripts/bench.sh --bless` writes this file.\n");
         for (name, count) in &counts {
             writeln!(text, "{name} {count:.0}")?;
         }

@@ -78,6 +78,10 @@ impl Session {
         self.poll_pass_on(cx, |session, bytes| {
             let (n, done) = span.take(bytes);
             session.phase = if done { session.after_request() } else { Phase::Request(span) };
+            if done {
+                // The answer's frames are numbered on from the request's last.
+                session.client.follow_sequence();
+            }
             n
         })
     }
