@@ -159,6 +159,10 @@ pub async fn run_session(plan: &Plan, both: &[SessionPlan; 2], bytes: &AtomicU64
         }
         let (x, y) = tokio::join!(direct.step(a), weir.step(b));
         *outcome.counts.entry(a.class).or_default() += 1;
+        if direct.client.is_none() {
+            // Where the server's end was announced and not a difference, Weir's connection is over as well.
+            weir.client = None;
+        }
         if let Answer::Reply(reply) = &x {
             let size: usize = reply.packets.iter().map(|packet| packet.payload.len()).sum();
             bytes.fetch_add(size as u64, Ordering::Relaxed);

@@ -42,6 +42,22 @@ fn only_the_sides_own_names_may_differ() {
 }
 
 #[test]
+fn weir_may_announce_an_end_that_the_server_does_not() {
+    let mut gone = Response { closed: true, ..Response::default() };
+    let told = |state: &str| {
+        let err = crate::client::ErrPacket { code: 1158, state: state.into(), message: "gone".into() };
+        let packets = vec![Packet { seq: 1, frames: 1, payload: b"\xff".to_vec() }];
+        Answer::Reply(Response { packets, outcomes: vec![Outcome::Err(err)], closed: false })
+    };
+    let silent = Answer::Reply(gone.clone());
+    assert_eq!(difference(&query(), &silent, &told("08S01"), NAMES), None);
+    assert!(difference(&query(), &silent, &told("HY000"), NAMES).is_some());
+    assert!(difference(&query(), &told("08S01"), &silent, NAMES).is_some());
+    gone.packets.push(Packet { seq: 1, frames: 1, payload: b"\xff".to_vec() });
+    assert!(difference(&query(), &Answer::Reply(gone), &told("08S01"), NAMES).is_some());
+}
+
+#[test]
 fn a_login_counts_by_its_end() {
     let change =
         Action::ChangeUser { user: "u".into(), password: "p".into(), database: "d".into(), collation: 45 };
