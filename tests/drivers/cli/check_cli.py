@@ -215,7 +215,7 @@ def transaction(c):
 def cancel(c):
     """Control-C: the client opens a second connection and sends KILL QUERY with its own thread id; a batch ends there."""
     query = f"SELECT 1 AS cancel_me FROM {c.t.db}.items"
-    command, env = c.command(f"--execute={query} WHERE SLEEP(20)")
+    command, env = c.command(f"--execute={query} WHERE id < 3 AND SLEEP(10)")
     victim = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         started = time.monotonic()

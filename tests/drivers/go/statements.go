@@ -220,7 +220,7 @@ func cancelKill() {
 	outcome := make(chan error, 1)
 	go func() {
 		var v int
-		outcome <- victim.QueryRowContext(ctx, query+" WHERE SLEEP(20)").Scan(&v)
+		outcome <- victim.QueryRowContext(ctx, query+" WHERE id < 3 AND SLEEP(10)").Scan(&v)
 	}()
 	other := open(nil)
 	defer other.Close()

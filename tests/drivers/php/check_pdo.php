@@ -231,7 +231,7 @@ function sleeper(): void
     $p = new PDO("mysql:host=$t->host;port=$t->port;dbname=$t->db", $t->user, $t->password);
     echo $p->query('SELECT CONNECTION_ID()')->fetchColumn(), "\n";
     try {
-        $p->query("SELECT 1 AS cancel_me FROM $t->db.items WHERE SLEEP(20)");
+        $p->query("SELECT 1 AS cancel_me FROM $t->db.items WHERE id < 3 AND SLEEP(10)");
         echo "no error\n";
     } catch (PDOException $e) {
         echo "{$e->errorInfo[1]} {$e->errorInfo[0]}\n";

@@ -71,7 +71,7 @@ def multi(checks):
 
 
 def plugin(checks):
-    """The login itself went by caching_sha2_password, named in the greeting or switched to: the driver made its scramble."""
+    """A user's first login goes by caching_sha2_password, named in the greeting or switched to: the driver makes its scramble."""
     scramble, made = pymysql._auth.scramble_caching_sha2, []
 
     def counted(*arguments):
@@ -80,7 +80,7 @@ def plugin(checks):
 
     pymysql._auth.scramble_caching_sha2 = counted
     try:
-        checks.login()
+        checks.login_new_user("q")
     finally:
         pymysql._auth.scramble_caching_sha2 = scramble
     same(len(made) > 0, True, "a scramble of caching_sha2_password was sent")

@@ -225,7 +225,7 @@ class Checks:
     def cancel(self):
         """KILL QUERY from a second connection, with the thread id that the driver reports."""
         victim, other = self.a.connect(), self.a.connect()
-        sql = f"SELECT 1 AS cancel_me FROM {self.t.db}.items WHERE SLEEP(20)"
+        sql = f"SELECT 1 AS cancel_me FROM {self.t.db}.items WHERE id < 3 AND SLEEP(10)"
         outcome = []
 
         def work():

@@ -160,7 +160,7 @@ impl Checks {
             other.query_drop(format!("KILL QUERY {id}")).await?;
             Outcome::Ok(())
         };
-        let work = tokio::time::timeout(Duration::from_secs(15), victim.query_drop(format!("{query} WHERE SLEEP(20)")).boxed());
+        let work = tokio::time::timeout(Duration::from_secs(15), victim.query_drop(format!("{query} WHERE id < 3 AND SLEEP(10)")).boxed());
         let (outcome, killed) = futures_util::join!(work, killer);
         killed?;
         is_error(outcome?, 1317, "70100")?;

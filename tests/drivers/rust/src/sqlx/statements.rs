@@ -143,7 +143,7 @@ impl Checks {
             exec(&mut other, format!("KILL QUERY {id}")).await?;
             Outcome::Ok(())
         };
-        let work = tokio::time::timeout(Duration::from_secs(15), exec(&mut victim, format!("{query} WHERE SLEEP(20)")));
+        let work = tokio::time::timeout(Duration::from_secs(15), exec(&mut victim, format!("{query} WHERE id < 3 AND SLEEP(10)")));
         let (outcome, killed) = futures_util::join!(work, killer);
         killed?;
         is_error(outcome?, 1317, "70100")?;
