@@ -152,23 +152,45 @@ async fn p17_change_user_right_and_wrong() {
             }
             for (user, password) in [("app", "wrong"), ("no_such", "x"), ("locked", "locked-pw")] {
                 let mut client = ConnectOptions::tcp(weir.addr(), "root", "").connect().await.unwrap();
-                client.run("BEGIN").await.unwrap();
+                client.run("SET @kept = 7").await.unwrap();
                 let server_id: u32 = shown(&mut client, "server_connection_id").await.parse().unwrap();
                 let refused = client.change_user(user, password, "", 45).await.unwrap();
                 let code = refused.err().unwrap_or_else(|| panic!("{user} got in: {refused:?}")).code;
                 assert!(matches!(code, 1045 | 3118 | 4151), "{user}: {refused:?}");
-                assert!(client.stream().read_packet().await.unwrap().is_none(), "the session went on");
-                // The server's side of the session ends with it.
-                let mut admin = app(server.addr()).connect().await.unwrap();
-                until("the server connection ends", async || {
-                    let sql =
-                        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {server_id}");
-                    (admin.scalar(&sql).await.unwrap().as_deref() == Some("0")).then_some(())
-                })
-                .await;
+                match flavor {
+                    Flavor::MariaDb => stays_root(&server, client, (user, password)).await,
+                    Flavor::MySql => ends(&server, client, server_id).await,
+                }
             }
         }
     }
+}
+
+/// MariaDB keeps the session after a refusal. Weir, the server and a direct session agree on whose it is.
+async fn stays_root(server: &Server, mut client: Client, (user, password): (&str, &str)) {
+    let mut direct = ConnectOptions::tcp(server.addr(), "root", "").connect().await.unwrap();
+    direct.run("SET @kept = 7").await.unwrap();
+    assert!(direct.change_user(user, password, "", 45).await.unwrap().err().is_some());
+    let ask = "SELECT CURRENT_USER(), USER(), DATABASE(), @kept";
+    let (wanted, got) = (direct.query(ask).await.unwrap(), client.query(ask).await.unwrap());
+    let row = same(wanted, got, user).rows().next().unwrap().to_vec();
+    assert!(row.windows(5).any(|w| w == b"root@"), "{user}: {row:?}");
+    assert_eq!(shown(&mut client, "user").await, "root");
+    // The right password still works afterwards.
+    let changed = client.change_user("app", "app-pw", "", 45).await.unwrap();
+    assert_eq!(changed.err(), None);
+    assert!(client.scalar("SELECT CURRENT_USER()").await.unwrap().unwrap().starts_with("app@"));
+}
+
+/// MySQL closes after a refusal, and the server's side of the session ends with the client's.
+async fn ends(server: &Server, mut client: Client, server_id: u32) {
+    assert!(client.stream().read_packet().await.unwrap().is_none(), "the session went on");
+    let mut admin = app(server.addr()).connect().await.unwrap();
+    let sql = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {server_id}");
+    until("the server connection ends", async || {
+        (admin.scalar(&sql).await.unwrap().as_deref() == Some("0")).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
