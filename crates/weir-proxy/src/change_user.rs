@@ -11,7 +11,7 @@ use weir_model::{AuthFailure, CloseReason, ServerFamily};
 use weir_net::{PacketError, PacketStream};
 use weir_pool::ConnectError;
 use weir_sql::CharsetClass;
-use weir_wire::command;
+use weir_wire::command::{self, Shape};
 use weir_wire::login::ChangeUser;
 use weir_wire::packet::{ErrPacket, parse_ok_head};
 
@@ -30,7 +30,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     let started = Instant::now();
     let worker = Arc::clone(&session.worker);
     let settings = worker.shared.settings();
-    session.begin(command::CHANGE_USER);
+    session.begin(command::CHANGE_USER, Shape::Auth);
     let early = std::mem::take(&mut session.held_up);
     let mut client = PacketStream::new(session.client.take(), early, settings.limits.login_bytes);
     client.set_seq(1);

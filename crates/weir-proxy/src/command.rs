@@ -78,12 +78,12 @@ impl Session {
     fn begun(&mut self, cx: &mut Context<'_>, so_far: &[u8], bytes: &[u8]) -> Result<usize, Exit> {
         let command = so_far[0];
         if command == com::CHANGE_USER || com::is_replication(command) {
-            self.begin(command);
+            self.begin(command, Shape::Single);
             self.phase = Phase::Answer;
             let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
-        self.begin(command);
+        self.begin(command, shape(command));
         if command == com::QUERY {
             self.analyse_part(so_far);
         }
@@ -106,7 +106,7 @@ impl Session {
             }
             Meaning::Rewritten(packet) => self.forward(cx, com::QUERY, &packet),
             Meaning::ShowSession => {
-                self.begin(com::QUERY);
+                self.begin(com::QUERY, Shape::Query);
                 let mut out = Vec::new();
                 self.show_session(&mut out);
                 self.answer(cx, com::QUERY, packet.len(), &out)
@@ -116,16 +116,28 @@ impl Session {
 
     /// Sends a whole request to the server and expects its answer.
     pub(crate) fn forward(&mut self, cx: &mut Context<'_>, command: u8, packet: &[u8]) -> Result<(), Exit> {
-        self.begin(command);
+        self.begin(command, self.shape_of(command, packet));
         self.send_up(cx, packet)?;
         self.phase = self.after_request();
         Ok(())
     }
 
+    /// The shape of the answer. MySQL answers a COM_STMT_CLOSE or COM_STMT_SEND_LONG_DATA that is too short to name a
+    /// statement, although neither has an answer (error 1835); MariaDB keeps silent.
+    fn shape_of(&self, command: u8, packet: &[u8]) -> Shape {
+        let least = match command {
+            com::STMT_CLOSE => 4,
+            com::STMT_SEND_LONG_DATA => 6,
+            _ => 0,
+        };
+        let too_short = packet.len() < weir_wire::HEADER + 1 + least;
+        if too_short && self.family == ServerFamily::MySql { Shape::Single } else { shape(command) }
+    }
+
     /// The phase that follows when the server has got all of a request.
     pub(crate) fn after_request(&self) -> Phase {
         let command = self.current.command;
-        match shape(command) {
+        match self.current.shape {
             Shape::None => {
                 self.worker.stats().command_unanswered(command, self.current.bytes_in, 0);
                 Phase::Idle
@@ -135,17 +147,19 @@ impl Session {
         }
     }
 
-    pub(crate) fn begin(&mut self, command: u8) {
+    /// Begins a command whose answer has this shape.
+    pub(crate) fn begin(&mut self, command: u8, shape: Shape) {
         self.commands += 1;
         let current = &mut self.current;
         current.command = command;
+        current.shape = shape;
         current.kind = None;
         current.local_infile = false;
         current.in_transaction = self.walker.in_transaction();
         current.started = Instant::now();
         current.ended = current.started;
         (current.bytes_in, current.bytes_out) = (0, 0);
-        self.walker.begin(shape(command));
+        self.walker.begin(shape);
         if let Some(renumber) = &mut self.renumber {
             renumber.restart();
         }
@@ -178,7 +192,7 @@ impl Session {
         taken: usize,
         err: &ErrPacket,
     ) -> Result<(), Exit> {
-        self.begin(command);
+        self.begin(command, Shape::Single);
         self.worker.stats().own_error(err.code);
         let mut out = Vec::new();
         put_packet(&mut out, 1, &err.to_payload());

@@ -32,7 +32,7 @@ mod watchdog;
 mod worker;
 
 pub use accept::Accepted;
-pub use acceptor::{accept_tcp, accept_unix};
+pub use acceptor::Listener;
 pub use probe::{look, probe};
 pub use registry::Registry;
 pub use settings::Settings;

@@ -145,7 +145,8 @@ pub(crate) async fn authenticate(
         change_user: offer.change_user,
         plugin_auth: offer.caps & caps::PLUGIN_AUTH != 0,
         greeting_nonce: offer.nonce,
-        fresh_nonce: shared.nonce().ok_or(AuthFailure::Malformed)?,
+        // As the servers do: a switch repeats the nonce in force. Some clients (sqlx) go on with the first they saw.
+        fresh_nonce: offer.nonce,
         known: known.iter().map(|known| Arc::clone(&known.verifier)).collect(),
         listed: listed.is_some(),
         passthrough: settings.passthrough,

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Waker};
 use weir_pool::Place;
 
-/// Weir's ids have the top bit set, so that they are told from the server's ids, which count up from 1.
-const ID_BIT: u32 = 0x8000_0000;
+/// Weir's ids have bit 30 set and none above it, so that they are told from the server's ids, which count up from 1, and
+/// are positive for drivers that read them as signed.
+const ID_BIT: u32 = 0x4000_0000;
 
 /// Sessions by Weir's id.
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ pub struct Handle {
 impl Registry {
     /// An id for a new client. It is in use from the greeting on, before there is a session.
     pub fn next_id(&self) -> u32 {
-        self.next.fetch_add(1, Ordering::Relaxed) & !ID_BIT | ID_BIT
+        self.next.fetch_add(1, Ordering::Relaxed) & (ID_BIT - 1) | ID_BIT
     }
 
     /// Enters a session; dropping the guard takes it out.

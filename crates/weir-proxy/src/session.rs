@@ -36,6 +36,7 @@ use weir_net::Stream;
 use weir_pool::{Place, Slot};
 use weir_sql::{CharsetClass, LexMode, StatementKind};
 use weir_wire::caps::Caps;
+use weir_wire::command::Shape;
 use weir_wire::frame::put_packet;
 use weir_wire::greeting::{Greeting, Nonce};
 use weir_wire::packet::{ErrPacket, status};
@@ -93,6 +94,8 @@ pub(crate) struct Unsent {
 #[derive(Debug)]
 pub(crate) struct Current {
     pub command: u8,
+    /// What its answer looks like.
+    pub shape: Shape,
     /// The statement's text, kept to judge what a client that vanishes leaves running.
     pub text: Vec<u8>,
     /// The kind where it is known without the text (a prepared statement's).
@@ -325,6 +328,7 @@ impl Current {
     fn none(now: Instant) -> Self {
         Self {
             command: 0,
+            shape: Shape::Single,
             text: Vec::new(),
             kind: None,
             local_infile: false,

@@ -1,6 +1,7 @@
 //! Workers: one thread and one single-threaded runtime each. A connection lives and dies on one worker.
 
 use crate::accept::Accepted;
+use crate::acceptor::{Listener, Taken, accept_all, client_options};
 use crate::serve::serve;
 use crate::shared::Shared;
 use parking_lot::Mutex;
@@ -10,10 +11,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, mpsc, oneshot};
-use weir_net::{KeepAlive, Socket, Stream, TcpOptions};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use weir_net::{Socket, Stream};
 use weir_stats::WorkerStats;
 
 /// What the sessions of one thread share.
@@ -69,11 +71,20 @@ impl Drop for Pending {
     }
 }
 
-/// A connection on its way to a worker: a socket that no runtime knows yet.
+/// What is on its way to a worker.
 #[derive(Debug)]
 enum Incoming {
-    Tcp(std::net::TcpStream, SocketAddr),
+    /// A connection that this worker's runtime knows.
+    Here(Taken),
+    /// Connections of another worker's runtime, unregistered.
+    Tcp {
+        socket: std::net::TcpStream,
+        peer: SocketAddr,
+        inherited: Duration,
+    },
     Unix(std::os::unix::net::UnixStream),
+    /// A listener, to take connections from.
+    Listener(Listener, Dispatcher, watch::Receiver<bool>),
 }
 
 /// A running worker.
@@ -123,8 +134,11 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
     loop {
         tokio::select! {
             next = incoming.recv() => match next {
+                Some(Incoming::Listener(listener, dispatcher, stop)) => {
+                    clients.spawn(accept_all(listener, dispatcher, stop));
+                }
                 Some(next) => match register(&worker, next) {
-                    Ok(accepted) => {
+                    Ok(Some(accepted)) => {
                         let guard = Load(Arc::clone(&worker.load));
                         let worker = Arc::clone(&worker);
                         clients.spawn(async move {
@@ -132,6 +146,7 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
                             serve(worker, accepted).await;
                         });
                     }
+                    Ok(None) => {}
                     Err(e) => {
                         drop(Load(Arc::clone(&worker.load)));
                         tracing::warn!(event = "accept_failed", error = %e, "a connection was lost at its start");
@@ -164,53 +179,73 @@ impl Drop for Load {
     }
 }
 
-/// Makes a socket known to this thread's runtime.
-fn register(worker: &Worker, incoming: Incoming) -> io::Result<Accepted> {
-    let registered = match incoming {
-        Incoming::Tcp(tcp, peer) => {
-            let tcp = TcpStream::from_std(tcp)?;
-            let idle = worker.shared.settings().limits.tcp_keepalive;
-            tcp_options(idle).apply(&tcp)?;
-            Accepted { stream: Stream::Plain(Socket::Tcp(tcp)), peer: Some(peer) }
+/// Makes a socket known to this thread's runtime; nothing for what is no connection.
+fn register(worker: &Worker, incoming: Incoming) -> io::Result<Option<Accepted>> {
+    let taken = match incoming {
+        Incoming::Here(taken) => taken,
+        Incoming::Tcp { socket, peer, inherited } => {
+            Taken::Tcp { socket: TcpStream::from_std(socket)?, peer, inherited }
         }
-        Incoming::Unix(unix) => {
-            let unix = UnixStream::from_std(unix)?;
-            Accepted { stream: Stream::Plain(Socket::Unix(unix)), peer: None }
-        }
+        Incoming::Unix(socket) => Taken::Unix(UnixStream::from_std(socket)?),
+        Incoming::Listener(..) => return Ok(None),
     };
-    Ok(registered)
+    Ok(Some(match taken {
+        Taken::Tcp { socket, peer, inherited } => {
+            let idle = worker.shared.settings().limits.tcp_keepalive;
+            if idle != inherited {
+                client_options(idle).apply(&socket)?;
+            }
+            Accepted { stream: Stream::Plain(Socket::Tcp(socket)), peer: Some(peer) }
+        }
+        Taken::Unix(socket) => Accepted { stream: Stream::Plain(Socket::Unix(socket)), peer: None },
+    }))
 }
 
-fn tcp_options(idle: std::time::Duration) -> TcpOptions {
-    let keepalive = (!idle.is_zero()).then(|| KeepAlive { idle, ..KeepAlive::default() });
-    TcpOptions { keepalive, ..TcpOptions::default() }
-}
-
-/// Hands accepted sockets to the least loaded worker.
+/// Hands connections to the least loaded worker.
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     workers: Vec<(mpsc::UnboundedSender<Incoming>, Arc<AtomicUsize>)>,
 }
+
+/// The worker that takes connections from listeners.
+const HOME: usize = 0;
 
 impl Dispatcher {
     pub fn new(workers: &[WorkerHandle]) -> Self {
         Self { workers: workers.iter().map(|w| (w.sender.clone(), Arc::clone(&w.load))).collect() }
     }
 
-    pub fn tcp(&self, socket: std::net::TcpStream, peer: SocketAddr) {
-        self.hand_over(Incoming::Tcp(socket, peer));
+    /// Lets the first worker take connections from `listener`, until `stop` says true.
+    pub fn listen(&self, listener: Listener, stop: watch::Receiver<bool>) {
+        if let Some((home, _)) = self.workers.get(HOME) {
+            // A worker that has ended takes no more.
+            let _ = home.send(Incoming::Listener(listener, self.clone(), stop));
+        }
     }
 
-    pub fn unix(&self, socket: std::os::unix::net::UnixStream) {
-        self.hand_over(Incoming::Unix(socket));
-    }
-
-    fn hand_over(&self, incoming: Incoming) {
-        let least = self.workers.iter().min_by_key(|(_, load)| load.load(Ordering::Relaxed));
-        if let Some((sender, load)) = least {
-            load.fetch_add(1, Ordering::Relaxed);
-            // A worker that has ended takes no more; the socket is dropped, and so closed.
-            let _ = sender.send(incoming);
+    /// Called on the worker that took the connection.
+    pub(crate) fn hand_over(&self, taken: Taken) {
+        let loads = self.workers.iter().enumerate();
+        let Some((index, (sender, load))) = loads.min_by_key(|(_, (_, load))| load.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        let incoming = match taken {
+            taken if index == HOME => Ok(Incoming::Here(taken)),
+            Taken::Tcp { socket, peer, inherited } => {
+                socket.into_std().map(|socket| Incoming::Tcp { socket, peer, inherited })
+            }
+            Taken::Unix(socket) => socket.into_std().map(Incoming::Unix),
+        };
+        match incoming {
+            Ok(incoming) => {
+                load.fetch_add(1, Ordering::Relaxed);
+                // A worker that has ended takes no more; the socket is dropped, and so closed.
+                let _ = sender.send(incoming);
+            }
+            Err(e) => {
+                tracing::warn!(event = "accept_failed", error = %e, "a connection was lost at its start")
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use weir_config::{Address, Config};
 use weir_control::{FileWatch, Outcome, Reloader, Service};
 use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix};
 use weir_pool::Upstream;
-use weir_proxy::{Dispatcher, Shared, WorkerHandle, accept_tcp, accept_unix, look, start_workers};
+use weir_proxy::{Dispatcher, Listener, Shared, WorkerHandle, look, start_workers};
 use weir_stats::{Readiness, Stats};
 
 /// How often a server that could not be reached is tried again.
@@ -48,9 +48,11 @@ struct Running {
     shared: Arc<Shared>,
     readiness: Arc<Readiness>,
     workers: Vec<WorkerHandle>,
-    /// Accept loops and the monitor.
+    /// The monitor, and who looks at the file.
     tasks: JoinSet<()>,
     admin: JoinSet<()>,
+    /// Ends the accept loops.
+    stop_clients: watch::Sender<bool>,
     stop_admin: watch::Sender<bool>,
     /// Unix socket files, removed on the way out.
     _sockets: Vec<SocketFile>,
@@ -80,8 +82,9 @@ impl Running {
         let dispatcher = Dispatcher::new(&workers);
         let mut sockets = Vec::new();
         let mut tasks = JoinSet::new();
+        let (stop_clients, no_more) = watch::channel(false);
         for address in &config.listen.mysql {
-            listen(address, &dispatcher, &mut tasks, &mut sockets)?;
+            listen(address, config.limits.tcp_keepalive, (&dispatcher, &no_more), &mut sockets)?;
         }
         let (stop_admin, stopped) = watch::channel(false);
         let mut admin = JoinSet::new();
@@ -102,6 +105,7 @@ impl Running {
             readiness,
             workers,
             admin,
+            stop_clients,
             stop_admin,
             _sockets: sockets,
             service,
@@ -183,6 +187,7 @@ impl Running {
         );
         self.service.stopping();
         self.readiness.draining();
+        self.stop_clients.send_replace(true);
         self.tasks.shutdown().await;
         self.shared.drain();
         let empty = async {
@@ -210,30 +215,25 @@ impl Running {
 
 fn listen(
     address: &Address,
-    dispatcher: &Dispatcher,
-    tasks: &mut JoinSet<()>,
+    keepalive: Duration,
+    (dispatcher, stopped): (&Dispatcher, &watch::Receiver<bool>),
     sockets: &mut Vec<SocketFile>,
 ) -> Result<()> {
     match address {
         Address::Tcp { host, port } => {
             for listener in bind_tcp(host, *port)? {
-                tasks.spawn(over(accept_tcp(listener, dispatcher.clone())));
+                let listener =
+                    Listener::tcp(listener, keepalive).with_context(|| format!("listening on {address}"))?;
+                dispatcher.listen(listener, stopped.clone());
             }
         }
         Address::Unix(path) => {
             let BoundUnix { listener, file } = bind_unix(path)?;
             sockets.push(file);
-            tasks.spawn(over(accept_unix(listener, dispatcher.clone())));
+            dispatcher.listen(Listener::Unix(listener), stopped.clone());
         }
     }
     Ok(())
-}
-
-/// An accept loop only ends when its listener cannot be watched at all.
-async fn over(accepting: impl Future<Output = std::io::Result<()>>) {
-    if let Err(e) = accepting.await {
-        tracing::error!(event = "accept_failed", error = %e, "a listener has failed");
-    }
 }
 
 fn listen_admin(

@@ -1,5 +1,7 @@
 //! Trap P12: what stands behind the request for TLS in the same segment was sent by whoever sits on the line.
 
+#![allow(clippy::unwrap_used)]
+
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

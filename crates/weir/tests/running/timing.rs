@@ -13,7 +13,7 @@ const AT_ONCE: usize = 12;
 async fn p18_known_and_unknown_users_take_equally_long() {
     for flavor in Flavor::BOTH {
         let server = server(flavor);
-        let weir = weir_with(&server, "[limits]\nauth_failure_delay = \"100ms\"\n");
+        let weir = weir_with(&server, "[limits]\nauth_failure_delay = \"200ms\"\n");
         // Known to the server and remembered by Weir.
         app(weir.addr()).connect().await.unwrap();
         let lanes: Vec<_> = (0..AT_ONCE).map(|lane| tokio::spawn(attempts(weir.addr(), lane))).collect();
