@@ -5,7 +5,6 @@
 use crate::compressed::Compressed;
 use rustls_pki_types::ServerName;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -103,16 +102,6 @@ impl Stream {
             Stream::Plain(Socket::Unix(_)) => true,
             Stream::Plain(Socket::Tcp(_)) | Stream::Tls(_) | Stream::Closed => false,
             Stream::Compressed(compressed) => compressed.inner().is_unix_socket(),
-        }
-    }
-
-    /// The address at the other end; `None` for a unix socket.
-    pub fn peer_addr(&self) -> Option<SocketAddr> {
-        match self {
-            Stream::Plain(socket) => socket.peer_addr(),
-            Stream::Tls(tls) => tls.get_ref().0.socket.peer_addr(),
-            Stream::Compressed(compressed) => compressed.inner().peer_addr(),
-            Stream::Closed => None,
         }
     }
 
@@ -227,15 +216,6 @@ impl AsyncWrite for Prefixed {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-}
-
-impl Socket {
-    fn peer_addr(&self) -> Option<SocketAddr> {
-        match self {
-            Socket::Tcp(tcp) => tcp.peer_addr().ok(),
-            Socket::Unix(_) => None,
-        }
     }
 }
 

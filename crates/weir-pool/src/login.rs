@@ -87,8 +87,8 @@ async fn open(
     peer: Option<SocketAddr>,
 ) -> Result<ServerConnection, ConnectError> {
     match dial(upstream, target, peer).await {
-        Ok((packets, greeting)) => {
-            let place = upstream.place(packets.stream().peer_addr());
+        Ok((packets, greeting, peer)) => {
+            let place = upstream.place(peer);
             let version = greeting.version.clone();
             let work = Login { target, request, greeting, place };
             let run = timeout(target.connect_timeout, work.run(packets, slot)).await;

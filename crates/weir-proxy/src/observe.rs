@@ -6,6 +6,9 @@ use std::time::Instant;
 use weir_model::CloseReason;
 use weir_net::Stream;
 
+/// Room for a statement's text that an idle session keeps.
+const TEXT_ROOM: usize = 256;
+
 /// Bytes of a user name that are logged. MySQL's names have at most 32 characters; a client that has not logged in may
 /// send thousands.
 const USER_SHOWN: usize = 96;
@@ -23,8 +26,11 @@ impl Session {
         if let Some(code) = self.walker.error() {
             stats.server_error(code);
         }
-        if !current.text.is_empty() {
+        // A short text's room is kept for the next, so that the usual statement allocates nothing.
+        if current.text.capacity() > TEXT_ROOM {
             current.text = Vec::new();
+        } else {
+            current.text.clear();
         }
     }
 }
