@@ -8,7 +8,7 @@ needed "packages" scripts/deps.sh
 needed "MySQL" scripts/get-mysql.sh
 # Not the release build: the tests ask for correctness, and it costs minutes on a cold machine.
 needed "build" cargo build --quiet -p weir
-stage "unit and integration tests" cargo test --quiet --workspace
+stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
 stage "tidy" cargo xtask tidy
 for family in mariadb mysql; do
   stage "differential, $family" cargo run --quiet -p weir-testkit --bin differential -- \

@@ -73,12 +73,13 @@ pub(crate) async fn accept_all(listener: Listener, dispatcher: Dispatcher, mut s
         }
     };
     tokio::select! {
+        biased;
+        // An error means that the sender is gone, which is the end as well.
+        _ = stop.wait_for(|stop| *stop) => {}
         ended = accepting => {
             let ended: io::Result<()> = ended;
             tracing::error!(event = "accept_failed", error = ?ended.err(), "a listener has failed");
         }
-        // An error means that the sender is gone, which is the end as well.
-        _ = stop.wait_for(|stop| *stop) => {}
     }
 }
 

@@ -237,8 +237,13 @@ fn socket_path(home: &Path) -> PathBuf {
 }
 
 /// What every start passes, the one that makes the template included: small buffers, a data directory, no name
-/// lookups, nothing that waits for the disk. `--no-defaults` has to be the first argument and is there already.
+/// lookups, nothing that waits for the disk, a folder of its own for temporary tables (a server that starts deletes those
+/// it finds, whosever they are). `--no-defaults` has to be the first argument and is there already.
 fn common_args(command: &mut Command, home: &Path) {
+    let tmp = home.join("tmp");
+    // Where it cannot be made the server says so itself.
+    let _ = std::fs::create_dir_all(&tmp);
+    command.arg(format!("--tmpdir={}", tmp.display()));
     command.arg(format!("--datadir={}", home.join("data").display()));
     command.arg(format!("--socket={}", socket_path(home).display()));
     command.arg(format!("--pid-file={}", home.join("server.pid").display()));

@@ -188,6 +188,8 @@ impl Running {
         self.service.stopping();
         self.readiness.draining();
         self.stop_clients.send_replace(true);
+        // No client may come in behind those that are sent away: the loops are over when nobody listens to this.
+        self.stop_clients.closed().await;
         self.tasks.shutdown().await;
         self.shared.drain();
         let empty = async {
