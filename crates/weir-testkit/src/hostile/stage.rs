@@ -28,8 +28,8 @@ const GIVE_BACK: Duration = Duration::from_secs(5);
 /// server itself are at the same time...
 const SLOWER: u32 = 10;
 /// ...and where that is below this, this is the limit: with 2 cores for Weir, the server, the attack and whatever
-/// else the machine does, some tens of milliseconds say nothing about Weir.
-const SLOW_FLOOR: Duration = Duration::from_millis(150);
+/// else the machine does, some hundred milliseconds say nothing about Weir (who is locked out waits for seconds).
+const SLOW_FLOOR: Duration = Duration::from_millis(500);
 /// Never more than this, unless clients at the server itself wait that long too: then the machine is overloaded.
 const SLOW_MAX: Duration = Duration::from_secs(1);
 const SLOWER_THAN_DIRECT: u32 = 3;
