@@ -163,6 +163,10 @@ impl Session {
         if let Some(renumber) = &mut self.renumber {
             renumber.restart();
         }
+        if let Some(seq) = &mut self.up_seq {
+            // The first packet has passed as it is, with 0.
+            *seq = 1;
+        }
         self.client.follow_sequence();
         self.server.restart_sequence();
     }

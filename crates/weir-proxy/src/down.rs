@@ -121,6 +121,9 @@ impl Session {
                 Event::LocalInfileAsked => return Walked::Exit(refuse_local_infile()),
                 Event::LocalInfileSent => {
                     self.server.follow_sequence();
+                    if let Some(seq) = &mut self.up_seq {
+                        *seq = self.walker.next_seq();
+                    }
                     self.phase = Phase::LocalInfile(LocalInfile::default());
                     return Walked::PassOn(at);
                 }

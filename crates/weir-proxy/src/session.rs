@@ -119,6 +119,9 @@ pub(crate) struct Session {
     pub walker: Walker,
     /// Present where the link to the server is compressed.
     pub renumber: Option<Renumber>,
+    /// Present where the client's link is compressed: the sequence id that its next packet gets. Such clients number
+    /// packets by frames, and a server at the end of a plain link counts (error 1156).
+    pub up_seq: Option<u8>,
     /// Read from the client, not yet passed on; what a pipelining client sent ahead.
     pub held_up: Vec<u8>,
     /// `held_up` does not hold a request that can be judged: read more first.
@@ -172,6 +175,7 @@ impl Session {
         worker.stats().server_opened();
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
+        let up_seq = client.compression().map(|_| 0);
         let renumber = server.stream.compression().map(|_| Renumber::default());
         Box::new(Session {
             worker: Arc::clone(worker),
@@ -180,6 +184,7 @@ impl Session {
             phase: Phase::Idle,
             walker: Walker::new(server.caps, server.status),
             renumber,
+            up_seq,
             starved: early.is_empty(),
             held_up: early,
             held_down: server.early,

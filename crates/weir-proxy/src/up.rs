@@ -76,7 +76,10 @@ impl Session {
 
     fn poll_request_rest(&mut self, cx: &mut Context<'_>, mut span: Span) -> Result<Turn, Exit> {
         self.poll_pass_on(cx, |session, bytes| {
-            let (n, done) = span.take(bytes);
+            let (n, done) = match &mut session.up_seq {
+                Some(seq) => span.renumber(bytes, seq),
+                None => span.take(bytes),
+            };
             session.phase = if done { session.after_request() } else { Phase::Request(span) };
             if done {
                 // The answer's frames are numbered on from the request's last.
@@ -88,7 +91,10 @@ impl Session {
 
     fn poll_local_infile(&mut self, cx: &mut Context<'_>, mut file: LocalInfile) -> Result<Turn, Exit> {
         self.poll_pass_on(cx, |session, bytes| {
-            let (n, done) = file.take(bytes);
+            let (n, done) = match &mut session.up_seq {
+                Some(seq) => file.renumber(bytes, seq),
+                None => file.take(bytes),
+            };
             session.phase = if done { Phase::Answer } else { Phase::LocalInfile(file) };
             if done {
                 session.client.follow_sequence();
@@ -111,7 +117,7 @@ impl Session {
     fn poll_pass_on(
         &mut self,
         cx: &mut Context<'_>,
-        take: impl FnOnce(&mut Session, &[u8]) -> usize,
+        take: impl FnOnce(&mut Session, &mut [u8]) -> usize,
     ) -> Result<Turn, Exit> {
         with_scratch(|scratch| {
             let held = std::mem::take(&mut self.held_up);
@@ -127,7 +133,7 @@ impl Session {
                     Poll::Ready(Ok(n)) => len += n,
                 }
             }
-            let bytes = &scratch[..len];
+            let bytes = &mut scratch[..len];
             let n = take(self, bytes);
             self.current.bytes_in += n as u64;
             self.held_up = bytes[n..].to_vec();

@@ -48,6 +48,18 @@ impl Span {
     /// Takes what belongs to the payload from the front of `bytes`. Returns how many bytes that is (headers
     /// included) and whether the payload is complete. A cut header at the end is left for the next call.
     pub fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        self.follow(bytes, |_| {})
+    }
+
+    /// As [`Self::take`]; the packets that begin in `bytes` get the sequence ids from `seq` on.
+    pub fn renumber(&mut self, bytes: &mut [u8], seq: &mut u8) -> (usize, bool) {
+        let mut headers = Vec::new();
+        let taken = self.follow(bytes, |at| headers.push(at));
+        number(bytes, &headers, seq);
+        taken
+    }
+
+    fn follow(&mut self, bytes: &[u8], mut header_at: impl FnMut(usize)) -> (usize, bool) {
         let mut at = 0;
         loop {
             let here = bytes.len() - at;
@@ -61,6 +73,7 @@ impl Span {
                 return (at, true);
             }
             let Some(header) = Header::peek(&bytes[at..]) else { return (at, false) };
+            header_at(at);
             at += HEADER;
             self.left = header.len as u32;
             self.continues = header.continues();
@@ -77,6 +90,18 @@ pub struct LocalInfile {
 impl LocalInfile {
     /// As [`Span::take`]; complete behind the empty packet.
     pub fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        self.follow(bytes, |_| {})
+    }
+
+    /// As [`Span::renumber`].
+    pub fn renumber(&mut self, bytes: &mut [u8], seq: &mut u8) -> (usize, bool) {
+        let mut headers = Vec::new();
+        let taken = self.follow(bytes, |at| headers.push(at));
+        number(bytes, &headers, seq);
+        taken
+    }
+
+    fn follow(&mut self, bytes: &[u8], mut header_at: impl FnMut(usize)) -> (usize, bool) {
         let mut at = 0;
         loop {
             let n = (bytes.len() - at).min(self.left as usize);
@@ -86,12 +111,21 @@ impl LocalInfile {
                 return (at, false);
             }
             let Some(header) = Header::peek(&bytes[at..]) else { return (at, false) };
+            header_at(at);
             at += HEADER;
             if header.len == 0 {
                 return (at, true);
             }
             self.left = header.len as u32;
         }
+    }
+}
+
+/// Writes running sequence ids into the headers at these places.
+fn number(bytes: &mut [u8], headers: &[usize], seq: &mut u8) {
+    for at in headers {
+        bytes[at + 3] = *seq;
+        *seq = seq.wrapping_add(1);
     }
 }
 
@@ -123,6 +157,23 @@ mod tests {
         let mut span = Span::before_packet();
         assert_eq!(span.take(&bytes[..bytes.len() - 4]), (bytes.len() - 4, false));
         assert_eq!(span.take(&bytes[bytes.len() - 4..]), (4, true));
+    }
+
+    #[test]
+    fn p11_packets_of_a_compressing_client_are_numbered_anew() {
+        let mut bytes = Vec::new();
+        put_packet(&mut bytes, 40, &vec![3; MAX_PAYLOAD + 1]);
+        let mut span = Span::before_packet();
+        let mut seq = 0;
+        assert_eq!(span.renumber(&mut bytes, &mut seq), (MAX_PAYLOAD + 9, true));
+        assert_eq!((bytes[3], bytes[MAX_PAYLOAD + 7], seq), (0, 1, 2));
+
+        let mut bytes = Vec::new();
+        put_packet(&mut bytes, 7, b"line");
+        put_packet(&mut bytes, 7, b"");
+        let mut seq = 2;
+        assert_eq!(LocalInfile::default().renumber(&mut bytes, &mut seq), (12, true));
+        assert_eq!((bytes[3], bytes[11], seq), (2, 3, 4));
     }
 
     #[test]
