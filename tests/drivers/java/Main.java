@@ -15,13 +15,16 @@ public final class Main {
 
     private static void logins(Checks c, boolean mysql) {
         Suite.check("login-plain", () -> c.login(false, false, c.plain()));
-        Suite.check("login-new-user-plain", () -> c.loginNewUser("p", c.plain()));
+        // Connector/J reads MariaDB's "5.5.5-" as a server older than 5.5.16 and then misreads caching_sha2_password's
+        // answers, so through Weir it can only be a user that Weir knows.
+        boolean newUsers = !mysql || Suite.DIRECT || Suite.FAMILY.equals("mysql");
+        if (newUsers) Suite.check("login-new-user-plain", () -> c.loginNewUser("p", c.plain()));
         Suite.check("login-compressed", () -> c.login(false, true, c.with(c.plain(), "useCompression", "true")));
         if (Suite.TLS) {
             Suite.check("login-tls", () -> c.login(true, false, c.tls()));
             Suite.check("login-tls-1.2", () -> c.login(true, false, c.with(c.tls(), mysql ? "tlsVersions" : "enabledSslProtocolSuites", "TLSv1.2")));
             Suite.check("login-compressed-tls", () -> c.login(true, true, c.with(c.tls(), "useCompression", "true")));
-            Suite.check("login-new-user-tls", () -> c.loginNewUser("t", c.tls()));
+            if (newUsers) Suite.check("login-new-user-tls", () -> c.loginNewUser("t", c.tls()));
             if (!Suite.CA.isEmpty()) Suite.check("login-verify-ca", () -> c.login(true, false, c.verifyCa()));
         }
         // Connector/J has no UNIX sockets without a library of others.
@@ -30,7 +33,7 @@ public final class Main {
             Suite.check("login-socket", () -> c.login(false, false, socket));
             Suite.check("login-new-user-socket", () -> c.loginNewUser("s", socket));
         }
-        Suite.check("login-wrong-password",
+        if (newUsers) Suite.check("login-wrong-password",
             () -> Suite.fails(1045, "28000", () -> c.connect(c.with(c.plain(), "password", "not the password")).close()));
         Suite.check("login-unknown-schema", () -> Suite.fails(1049, "42000", () -> c.connect(Suite.DB + "_missing", c.plain()).close()));
     }
@@ -63,7 +66,7 @@ public final class Main {
         if (mysql) Suite.check("cursor", () -> c.stream(100, c.with(c.prepared(), "useCursorFetch", "true")));
         Suite.check("generated-keys", c::generatedKeys);
         if (mysql) {
-            Suite.check("change-user", c::changeUser);
+            if (Suite.DIRECT || Suite.FAMILY.equals("mysql")) Suite.check("change-user", c::changeUser);
             Suite.check("reset-server-state", c::resetServerState);
         }
         if (mysql && Suite.FAMILY.equals("mysql")) Suite.check("query-attributes", c::queryAttributes);
