@@ -166,7 +166,10 @@ def main():
     # The pure protocol cuts a binary row of 16 MiB and more.
     if not pure:
         suite.check("big-value-prepared", lambda: checks.big_value(None, *prepared(checks)))
-    suite.check("big-value-compressed", lambda: checks.big_value_on(compress=True))
+    # The pure protocol reads at most two compressed frames for a packet. The servers' frames have up to 16 MiB, Weir's
+    # 128 KiB, for Weir never holds a whole value.
+    if not pure or checks.t.direct:
+        suite.check("big-value-compressed", lambda: checks.big_value_on(compress=True))
     suite.check("load-data-local", checks.load_data_local)
     suite.check("load-data-local-compressed", lambda: checks.load_data_local(compress=True))
     suite.check("procedure-results", checks.procedure_results)
