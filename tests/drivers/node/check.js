@@ -200,7 +200,7 @@ function cancelKill() {
     const query = `SELECT 1 AS cancel_me FROM ${t.db}.items`;
     const outcome = victim.query(`${query} WHERE id < 3 AND SLEEP(10)`).then((r) => r, (e) => e);
     const started = Date.now();
-    while (!(await one(other, `SELECT COUNT(*) FROM ${t.processlist} WHERE INFO LIKE '${query}%'`))) {
+    while (!(await one(other, `SELECT COUNT(*) FROM ${t.processlist} WHERE INFO LIKE '${query}%' AND STATE = 'User sleep'`))) {
       if (Date.now() - started > 8000) throw new Error('the query never showed up in the process list');
       await new Promise((resolve) => { setTimeout(resolve, 10); });
     }
