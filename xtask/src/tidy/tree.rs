@@ -8,7 +8,7 @@ use super::Finding;
 
 /// Folders with nothing of ours to read: build output, downloads, fuzzing inputs.
 const SKIPPED: &[&str] =
-    &["target", ".git", "node_modules", ".cache", "__pycache__", "corpus", "artifacts", "vendor"];
+    &["target", ".git", "node_modules", ".cache", ".deps", "__pycache__", "corpus", "artifacts", "vendor"];
 
 /// Files that are written by hand, by the end of their name.
 const ENDINGS: &[&str] = &[
