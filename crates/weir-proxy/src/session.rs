@@ -260,7 +260,9 @@ impl Session {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         loop {
-            let turns = self.poll_up(cx).and_then(|up| Ok((up, self.poll_down(cx)?)));
+            // The server's side first: a connection that the server has closed must not be given one more request,
+            // of which nobody could say what became.
+            let turns = self.poll_down(cx).and_then(|down| Ok((down, self.poll_up(cx)?)));
             match turns {
                 Err(exit) => return Poll::Ready(exit),
                 Ok((Turn::Blocked, Turn::Blocked)) => break,

@@ -1,5 +1,7 @@
 //! P43: KILL by Weir's ids and by the server's, of one's own account and of others.
 
+use weir_testkit::process::Signal;
+
 use crate::kit::*;
 
 /// A session, its id as Weir greeted it, and the id of its server connection.
@@ -174,4 +176,30 @@ async fn p43_fifty_kills_at_once_hit_their_targets_and_nobody_else() {
         }
     }
     assert_eq!(bystander.scalar("SELECT 7").await.unwrap().as_deref(), Some("7"));
+}
+
+#[tokio::test]
+async fn a_statement_sent_after_the_server_closed_is_not_passed_on() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let mut weir = weir(&server);
+        let (mut client, _, server_id) = victim(&app(weir.addr())).await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        // Weir learns of both at the same moment, as it may under load: of the end first, then of the statement.
+        weir.signal(Signal::Stop).unwrap();
+        admin.run(&format!("KILL {server_id}")).await.unwrap();
+        let gone = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {server_id}");
+        until("the connection is gone", async || {
+            (admin.scalar(&gone).await.unwrap().as_deref() == Some("0")).then_some(())
+        })
+        .await;
+        client.send(command::QUERY, b"SELECT 1").await.unwrap();
+        weir.signal(Signal::Continue).unwrap();
+        // The client hears what it would hear from the server: nothing, or MariaDB's own words. Not 1158, which says
+        // that the statement may have run.
+        if let Ok(response) = client.receive(command::QUERY).await {
+            assert!(response.closed || response.err().is_some_and(|err| err.code == 1927), "{response:?}");
+            assert_ne!(response.err().map(|err| err.code), Some(1158), "{flavor:?}");
+        }
+    }
 }
