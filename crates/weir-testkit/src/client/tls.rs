@@ -21,6 +21,8 @@ pub enum Tls {
     Off,
     /// Any certificate will do.
     Unverified,
+    /// As `Unverified`, and the client knows nothing newer than TLS 1.2.
+    Version12,
     /// The certificate must come from this authority and be for this name.
     Verified { ca: PathBuf, name: String },
     /// As `Unverified`, and the client shows a certificate of its own.
@@ -43,8 +45,12 @@ pub(super) async fn wrap(stream: PacketStream, tls: &Tls) -> Result<PacketStream
 
 fn config(tls: &Tls) -> Result<(ClientConfig, String)> {
     let provider = Arc::new(aws_lc_rs::default_provider());
+    let versions = match tls {
+        Tls::Version12 => &[&rustls::version::TLS12][..],
+        _ => rustls::DEFAULT_VERSIONS,
+    };
     let builder =
-        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
     let anyone = Arc::new(Anyone(provider));
     let name = match tls {
         Tls::Verified { name, .. } => name.clone(),
@@ -64,7 +70,7 @@ fn config(tls: &Tls) -> Result<(ClientConfig, String)> {
             let builder = builder.dangerous().with_custom_certificate_verifier(anyone);
             builder.with_client_auth_cert(chain, key)?
         }
-        Tls::Off | Tls::Unverified => {
+        Tls::Off | Tls::Unverified | Tls::Version12 => {
             builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth()
         }
     };

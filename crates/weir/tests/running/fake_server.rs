@@ -69,7 +69,7 @@ async fn serve(
     answer: &(impl Fn(&[u8]) -> Reply + Send + Sync),
 ) -> Result<()> {
     stream.set_nodelay(true)?;
-    stream.write_all(&packet(0, &greeting(version, caps))).await?;
+    stream.write_all(&packet(0, &greeting(version, caps, "mysql_native_password"))).await?;
     let mut packets = PacketStream::new(Box::new(stream), PATIENCE);
     packets.expect_packet().await?;
     packets.write_packet(2, b"\0\0\0\x02\0\0\0").await?;
@@ -82,7 +82,8 @@ async fn serve(
     Ok(())
 }
 
-fn greeting(version: &str, caps: Caps) -> Vec<u8> {
+/// A handshake of protocol 10.
+pub fn greeting(version: &str, caps: Caps, plugin: &str) -> Vec<u8> {
     let mariadb = version.contains("MariaDB");
     let low = if mariadb { caps.0 & !1 } else { caps.0 | 1 };
     let mut out = vec![10];
@@ -96,6 +97,8 @@ fn greeting(version: &str, caps: Caps) -> Vec<u8> {
     out.push(21);
     out.extend([0; 6]);
     out.extend(&(if mariadb { caps.0 >> 32 } else { 0 }).to_le_bytes()[..4]);
-    out.extend(b"abcdefghijkl\0mysql_native_password\0");
+    out.extend(b"abcdefghijkl\0");
+    out.extend(plugin.bytes());
+    out.push(0);
     out
 }

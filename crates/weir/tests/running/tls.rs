@@ -147,3 +147,21 @@ async fn towards_clients_certificates_are_shown_and_checked() {
     assert_eq!(refusal(options.connect().await).code, 3159);
     ConnectOptions::unix(weir.home().join("weir.sock"), "app", "app-pw").connect().await.unwrap();
 }
+
+#[tokio::test]
+async fn both_versions_of_tls_on_both_sides() {
+    for flavor in Flavor::BOTH {
+        for (version, wanted) in [("TLSv1.2", "TLSv1.2"), ("TLSv1.3", "TLSv1.3")] {
+            let server = Server::builder(flavor).arg(format!("--tls-version={version}")).start().unwrap();
+            let weir = weir_with(&server, "[server.tls]\nmode = \"required\"\n");
+            for (tls, own) in [(Tls::Version12, "TLSv1.2"), (Tls::Unverified, "TLSv1.3")] {
+                let mut client = app(weir.addr()).tls(tls).connect().await.unwrap();
+                let response = client.run("SHOW SESSION STATUS LIKE 'Ssl_version'").await.unwrap();
+                let row = weir_testkit::client::bytes::text_row(response.rows().next().unwrap()).unwrap();
+                assert_eq!(row[1].as_deref(), Some(wanted.as_bytes()), "{flavor:?}");
+                let shown = shown(&mut client, "client_tls").await;
+                assert!(shown.contains(own), "{flavor:?} {own}: {shown}");
+            }
+        }
+    }
+}
