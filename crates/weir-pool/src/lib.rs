@@ -6,9 +6,11 @@
 mod dial;
 mod error;
 mod login;
+mod pool;
 mod upstream;
 
 pub use dial::dial;
 pub use error::{ConnectError, RefusedLogin};
 pub use login::{LoginRequest, ServerConnection, change_user, login, login_beside};
+pub use pool::{Found, Grant, Need, Pool, PoolLimits, Usage, Waiting};
 pub use upstream::{Place, Slot, Target, Trouble, Upstream};

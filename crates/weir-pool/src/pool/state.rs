@@ -1,0 +1,312 @@
+//! Who has which connection, and who is next: a machine without locks, sockets or clocks.
+//!
+//! ```text
+//!                    checkout                     check in, nobody waits
+//!    (not open) ----------------> in use <--------------------------------> idle
+//!        ^       Open: dial        |  ^   checkout: Idle, or Replace for      |
+//!        |                         |  |   another account                     |
+//!        +------- closed ----------+  +---- grant: the first who waits        |
+//!        +------------------------- sweep: too old, too long idle ------------+
+//! ```
+//!
+//! Every connection that is open, and every right to open one, counts as `open`; there are never more than `max`
+//! (a lowered `max` is reached as connections come back). Nobody waits while there is something to have: that is
+//! the invariant that each event restores, and the tests check it after every step.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+/// What the pool of one server may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// Connections at most; `max_connections` of the server.
+    pub max: u32,
+    /// Idle connections that are kept however long they are not needed.
+    pub min_idle: u32,
+    /// An idle connection above `min_idle` is closed when nobody has needed it for this long.
+    pub idle_timeout: Duration,
+    /// Statements that wait at most; one more is refused at once.
+    pub max_waiting: usize,
+    /// Connections that sessions may keep between statements, so that the rest of the work is never starved.
+    pub max_pinned: u32,
+}
+
+/// What a statement needs a connection for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// For itself only.
+    Statement,
+    /// It will keep the connection beyond its answer (a transaction, a lock), and so takes one of the places for that.
+    Pin,
+}
+
+/// What a checkout comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Checkout<C> {
+    /// A connection of the same account.
+    Idle(C),
+    /// A connection may be opened. Whoever gets this calls [`State::closed`] when the connection has ended, or could
+    /// not be made.
+    Open,
+    /// All connections are open and this one, of another account, has been idle longest: it is to be changed to the
+    /// new account, or closed and replaced.
+    Replace(C),
+    /// Nothing is free; the ticket stands for the place in the queue.
+    Wait(Ticket),
+    /// The queue is full.
+    Refused,
+}
+
+/// A place in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+/// What a waiter is given.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Grant<C> {
+    Idle(C),
+    Open,
+    Replace(C),
+}
+
+#[derive(Debug)]
+struct Idle<C> {
+    connection: C,
+    since: Instant,
+    /// The connection is not used from here on (`max_lifetime`, the server's `wait_timeout`).
+    until: Instant,
+}
+
+#[derive(Debug)]
+struct Waiter<K, W> {
+    ticket: Ticket,
+    key: K,
+    need: Need,
+    worker: usize,
+    wake: W,
+}
+
+/// The connections of one server. `K` tells accounts (and what else must be equal to share) apart, `C` is a
+/// connection, `W` is whatever wakes a waiter.
+#[derive(Debug)]
+pub struct State<K, C, W> {
+    limits: PoolLimits,
+    open: u32,
+    pinned: u32,
+    idle_count: u32,
+    /// Idle connections by account and worker, the last one used at the end.
+    idle: HashMap<K, Vec<VecDeque<Idle<C>>>>,
+    workers: usize,
+    waiting: VecDeque<Waiter<K, W>>,
+    next_ticket: u64,
+}
+
+/// A waiter and what it gets.
+pub type Wake<C, W> = (W, Grant<C>);
+
+impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
+    pub fn new(limits: PoolLimits, workers: usize) -> Self {
+        Self {
+            limits,
+            open: 0,
+            pinned: 0,
+            idle_count: 0,
+            idle: HashMap::new(),
+            workers: workers.max(1),
+            waiting: VecDeque::new(),
+            next_ticket: 0,
+        }
+    }
+
+    /// A connection for a statement of `key` on `worker`. `wake` is kept only where the result is
+    /// [`Checkout::Wait`].
+    pub fn checkout(
+        &mut self,
+        key: &K,
+        need: Need,
+        worker: usize,
+        now: Instant,
+        wake: impl FnOnce() -> W,
+    ) -> Checkout<C> {
+        let may = need == Need::Statement || self.pinned < self.limits.max_pinned;
+        // Whoever came before goes first; only those who wait for a place to pin are passed.
+        let free = may && !self.waiting.iter().any(|w| w.need == Need::Statement || need == Need::Pin);
+        if free && let Some(found) = self.take(key, worker, now) {
+            if need == Need::Pin {
+                self.pinned += 1;
+            }
+            return match found {
+                Grant::Idle(connection) => Checkout::Idle(connection),
+                Grant::Open => Checkout::Open,
+                Grant::Replace(connection) => Checkout::Replace(connection),
+            };
+        }
+        if self.waiting.len() >= self.limits.max_waiting {
+            return Checkout::Refused;
+        }
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.waiting.push_back(Waiter { ticket, key: key.clone(), need, worker, wake: wake() });
+        Checkout::Wait(ticket)
+    }
+
+    /// A connection comes back in order; `until` is when it must not be used any longer.
+    pub fn checkin(
+        &mut self,
+        key: K,
+        connection: C,
+        worker: usize,
+        now: Instant,
+        until: Instant,
+    ) -> Returned<C, W> {
+        if self.open > self.limits.max || until <= now {
+            self.open = self.open.saturating_sub(1);
+            return Returned { close: Some(connection), wake: self.next(now) };
+        }
+        let workers = self.workers;
+        let shelves = self.idle.entry(key).or_insert_with(|| (0..workers).map(|_| VecDeque::new()).collect());
+        let shelf = worker.min(workers - 1);
+        shelves[shelf].push_back(Idle { connection, since: now, until });
+        self.idle_count += 1;
+        Returned { close: None, wake: self.next(now) }
+    }
+
+    /// A connection has ended, or a right to open one was not used.
+    pub fn closed(&mut self, now: Instant) -> Option<Wake<C, W>> {
+        self.open = self.open.saturating_sub(1);
+        self.next(now)
+    }
+
+    /// A session keeps its connection though its statement did not ask for that beforehand. Never refused: the
+    /// statement has run.
+    pub fn pinned(&mut self) {
+        self.pinned += 1;
+    }
+
+    /// A session gives back its place among those that keep a connection.
+    pub fn unpinned(&mut self, now: Instant) -> Option<Wake<C, W>> {
+        self.pinned = self.pinned.saturating_sub(1);
+        self.next(now)
+    }
+
+    /// A waiter leaves. `false` if it was granted something already, which is then on its way to it.
+    pub fn leave(&mut self, ticket: Ticket) -> bool {
+        let place = self.waiting.iter().position(|w| w.ticket == ticket);
+        place.is_some_and(|at| self.waiting.remove(at).is_some())
+    }
+
+    /// Idle connections that are to be closed now: too old, idle for too long, or above a lowered limit. They no
+    /// longer count as open.
+    pub fn sweep(&mut self, now: Instant) -> Vec<C> {
+        let mut out = Vec::new();
+        let mut surplus = self.idle_count.saturating_sub(self.limits.min_idle);
+        let mut above = self.open.saturating_sub(self.limits.max);
+        for shelf in self.idle.values_mut().flatten() {
+            let mut kept = VecDeque::with_capacity(shelf.len());
+            // The front of a shelf has been idle longest.
+            for idle in shelf.drain(..) {
+                let unneeded = surplus > 0 && now.duration_since(idle.since) >= self.limits.idle_timeout;
+                if idle.until <= now || unneeded || above > 0 {
+                    surplus = surplus.saturating_sub(1);
+                    above = above.saturating_sub(1);
+                    self.idle_count -= 1;
+                    self.open = self.open.saturating_sub(1);
+                    out.push(idle.connection);
+                } else {
+                    kept.push_back(idle);
+                }
+            }
+            *shelf = kept;
+        }
+        self.idle.retain(|_, shelves| shelves.iter().any(|shelf| !shelf.is_empty()));
+        out
+    }
+
+    /// All idle connections, which no longer count as open: the server has gone, or its address has changed.
+    pub fn clear(&mut self) -> Vec<C> {
+        self.open = self.open.saturating_sub(self.idle_count);
+        self.idle_count = 0;
+        let shelves = std::mem::take(&mut self.idle).into_values();
+        shelves.flatten().flatten().map(|idle| idle.connection).collect()
+    }
+
+    /// Limits that hold from now on.
+    pub fn set_limits(&mut self, limits: PoolLimits) {
+        self.limits = limits;
+    }
+
+    /// The first waiter that can be served. Called until it returns `None` after anything that frees something.
+    pub fn next(&mut self, now: Instant) -> Option<Wake<C, W>> {
+        let room = self.pinned < self.limits.max_pinned;
+        let at = self.waiting.iter().position(|w| w.need == Need::Statement || room)?;
+        let (key, worker) = (self.waiting[at].key.clone(), self.waiting[at].worker);
+        let grant = self.take(&key, worker, now)?;
+        let waiter = self.waiting.remove(at)?;
+        if waiter.need == Need::Pin {
+            self.pinned += 1;
+        }
+        Some((waiter.wake, grant))
+    }
+
+    /// Connections open, those in use and the rights to open one included.
+    pub fn open(&self) -> u32 {
+        self.open
+    }
+
+    pub fn idle(&self) -> u32 {
+        self.idle_count
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Sessions that keep a connection.
+    pub fn pins(&self) -> u32 {
+        self.pinned
+    }
+
+    /// The best there is: the last one used by this worker, one of another worker, a new one, one of another account.
+    fn take(&mut self, key: &K, worker: usize, now: Instant) -> Option<Grant<C>> {
+        if let Some(shelves) = self.idle.get_mut(key)
+            && let Some(shelf) = fullest(shelves, worker)
+            && shelf.back().is_some_and(|idle| idle.until > now)
+            && let Some(idle) = shelf.pop_back()
+        {
+            self.idle_count -= 1;
+            return Some(Grant::Idle(idle.connection));
+        }
+        if self.open < self.limits.max {
+            self.open += 1;
+            return Some(Grant::Open);
+        }
+        self.longest_idle().map(Grant::Replace)
+    }
+
+    fn longest_idle(&mut self) -> Option<C> {
+        let shelves = self.idle.values_mut().flatten().filter(|shelf| !shelf.is_empty());
+        let oldest = shelves.min_by_key(|shelf| shelf.front().map(|idle| idle.since))?;
+        let idle = oldest.pop_front()?;
+        self.idle_count -= 1;
+        Some(idle.connection)
+    }
+}
+
+/// What follows from a connection that came back.
+#[derive(Debug)]
+pub struct Returned<C, W> {
+    /// It is not wanted any more and no longer counts as open.
+    pub close: Option<C>,
+    pub wake: Option<Wake<C, W>>,
+}
+
+/// The worker's own shelf, or else the one with most on it.
+fn fullest<C>(shelves: &mut [VecDeque<Idle<C>>], worker: usize) -> Option<&mut VecDeque<Idle<C>>> {
+    let own = shelves.get(worker).is_some_and(|shelf| !shelf.is_empty());
+    let at = if own { worker } else { (0..shelves.len()).max_by_key(|&at| shelves[at].len())? };
+    shelves.get_mut(at).filter(|shelf| !shelf.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+use super::*;
+use proptest::prelude::*;
+
+type S = State<u8, u32, u32>;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn limits(max: u32) -> PoolLimits {
+    PoolLimits { max, min_idle: 0, idle_timeout: MINUTE, max_waiting: 4, max_pinned: max.saturating_sub(1) }
+}
+
+fn out(state: &mut S, key: u8, worker: usize, now: Instant) -> Checkout<u32> {
+    state.checkout(&key, Need::Statement, worker, now, || 0)
+}
+
+fn back(state: &mut S, key: u8, connection: u32, worker: usize, now: Instant) -> Option<Wake<u32, u32>> {
+    let returned = state.checkin(key, connection, worker, now, now + 10 * MINUTE);
+    assert_eq!(returned.close, None);
+    returned.wake
+}
+
+#[test]
+fn the_last_one_used_by_the_worker_is_used_again() {
+    let (mut state, now) = (S::new(limits(8), 2), Instant::now());
+    for connection in 0..4 {
+        assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+        assert_eq!(state.open(), connection + 1);
+    }
+    for (connection, worker) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+        assert!(back(&mut state, 1, connection, worker, now).is_none());
+    }
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(1));
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(0));
+    // Then one of the other worker's, before one more is opened.
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(3));
+    assert_eq!(out(&mut state, 1, 1, now), Checkout::Idle(2));
+    assert_eq!(out(&mut state, 1, 1, now), Checkout::Open);
+}
+
+#[test]
+fn at_the_limit_the_longest_idle_one_of_another_account_is_replaced() {
+    let (mut state, now) = (S::new(limits(2), 1), Instant::now());
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    assert_eq!(out(&mut state, 2, 0, now), Checkout::Open);
+    assert!(back(&mut state, 1, 10, 0, now).is_none());
+    assert!(back(&mut state, 2, 20, 0, now + MINUTE / 2).is_none());
+    assert_eq!(out(&mut state, 3, 0, now + MINUTE), Checkout::Replace(10));
+    assert_eq!(out(&mut state, 3, 0, now + MINUTE), Checkout::Replace(20));
+    assert_eq!((state.open(), state.idle()), (2, 0));
+}
+
+#[test]
+fn who_waits_is_served_in_order_over_all_workers() {
+    let (mut state, now) = (S::new(limits(1), 2), Instant::now());
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    let wait = |state: &mut S, key, worker, wake| {
+        let Checkout::Wait(ticket) = state.checkout(&key, Need::Statement, worker, now, || wake) else {
+            panic!("something was free")
+        };
+        ticket
+    };
+    let first = wait(&mut state, 1, 1, 100);
+    let second = wait(&mut state, 1, 0, 101);
+    wait(&mut state, 2, 0, 102);
+    assert!(first < second);
+    // The first leaves, and the second is next.
+    assert!(state.leave(first));
+    assert!(!state.leave(first));
+    assert_eq!(back(&mut state, 1, 7, 0, now), Some((101, Grant::Idle(7))));
+    // The third has another account.
+    assert_eq!(back(&mut state, 1, 7, 0, now), Some((102, Grant::Replace(7))));
+    assert_eq!(state.closed(now), None);
+    assert_eq!((state.open(), state.waiting()), (0, 0));
+}
+
+#[test]
+fn a_connection_that_ends_lets_the_first_who_waits_open_another() {
+    let (mut state, now) = (S::new(limits(1), 1), Instant::now());
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    assert!(matches!(out(&mut state, 1, 0, now), Checkout::Wait(_)));
+    assert_eq!(state.closed(now), Some((0, Grant::Open)));
+    assert_eq!(state.open(), 1);
+}
+
+#[test]
+fn a_full_queue_refuses() {
+    let (mut state, now) = (S::new(limits(0), 1), Instant::now());
+    for _ in 0..4 {
+        assert!(matches!(out(&mut state, 1, 0, now), Checkout::Wait(_)));
+    }
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Refused);
+}
+
+#[test]
+fn sessions_that_keep_a_connection_leave_one_to_the_others() {
+    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
+    let pin = |state: &mut S| state.checkout(&1, Need::Pin, 0, now, || 9);
+    assert_eq!(pin(&mut state), Checkout::Open);
+    assert_eq!(pin(&mut state), Checkout::Open);
+    assert!(matches!(pin(&mut state), Checkout::Wait(_)));
+    // A statement passes who waits for a place to pin.
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    assert_eq!(back(&mut state, 1, 5, 0, now), None);
+    assert_eq!(state.unpinned(now), Some((9, Grant::Idle(5))));
+    assert_eq!(state.pins(), 2);
+}
+
+#[test]
+fn what_is_too_old_or_not_needed_is_swept() {
+    let mut state = S::new(PoolLimits { min_idle: 1, ..limits(8) }, 1);
+    let now = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    }
+    for connection in 0..3 {
+        assert!(back(&mut state, 1, connection, 0, now).is_none());
+    }
+    assert_eq!(state.sweep(now + MINUTE / 2), [0u32; 0]);
+    // One stays, the one used last.
+    assert_eq!(state.sweep(now + MINUTE), [0, 1]);
+    assert_eq!((state.open(), state.idle()), (1, 1));
+    assert_eq!(state.sweep(now + 10 * MINUTE), [2]);
+    assert_eq!((state.open(), state.idle()), (0, 0));
+    // One that must not be used any longer is not put back at all.
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    assert_eq!(state.checkin(1, 3, 0, now, now).close, Some(3));
+    assert_eq!(state.open(), 0);
+}
+
+#[test]
+fn a_lowered_limit_is_reached_as_connections_come_back() {
+    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
+    for _ in 0..3 {
+        assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    }
+    assert!(back(&mut state, 1, 0, 0, now).is_none());
+    state.set_limits(limits(1));
+    assert_eq!(state.sweep(now), [0]);
+    assert_eq!(state.checkin(1, 1, 0, now, now + MINUTE).close, Some(1));
+    assert!(back(&mut state, 1, 2, 0, now).is_none());
+    assert_eq!((state.open(), state.idle()), (1, 1));
+    assert_eq!(state.clear(), [2]);
+    assert_eq!(state.open(), 0);
+}
+
+/// What can happen to a pool.
+#[derive(Debug, Clone)]
+enum Step {
+    Checkout { key: u8, worker: usize, pin: bool },
+    Checkin(usize),
+    Closed(usize),
+    Leave(usize),
+    Sweep,
+    Later,
+    Max(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..3u8, 0..3usize, any::<bool>()).prop_map(|(key, worker, pin)| Step::Checkout { key, worker, pin }),
+        4 => any::<usize>().prop_map(Step::Checkin),
+        2 => any::<usize>().prop_map(Step::Closed),
+        1 => any::<usize>().prop_map(Step::Leave),
+        1 => Just(Step::Sweep),
+        1 => Just(Step::Later),
+        1 => (1..6u32).prop_map(Step::Max),
+    ]
+}
+
+/// The pool and everything that it has given away.
+struct World {
+    state: S,
+    now: Instant,
+    max: u32,
+    /// (key, connection, pinned) in use.
+    used: Vec<(u8, u32, bool)>,
+    /// Waiting: (ticket, wake, key, pinned), in order.
+    queue: Vec<(Ticket, u32, u8, bool)>,
+    next: u32,
+}
+
+impl World {
+    fn given(&mut self, key: u8, grant: Grant<u32>, pin: bool) {
+        let connection = match grant {
+            Grant::Idle(connection) => connection,
+            // A replaced connection is closed and another opened in its place.
+            Grant::Open | Grant::Replace(_) => {
+                self.next += 1;
+                self.next
+            }
+        };
+        self.used.push((key, connection, pin));
+    }
+
+    /// Serves who can be served, and checks the order.
+    fn serve(&mut self, first: Option<Wake<u32, u32>>) {
+        let mut wake = first;
+        while let Some((who, grant)) = wake {
+            let at = self.queue.iter().position(|w| w.1 == who).expect("nobody waits by that name");
+            let (_, _, key, pin) = self.queue.remove(at);
+            let passed = &self.queue[..at];
+            assert!(passed.iter().all(|w| w.3 && !pin), "{who} passed {passed:?}");
+            self.given(key, grant, pin);
+            wake = self.state.next(self.now);
+        }
+        assert_eq!(self.queue.len(), self.state.waiting());
+    }
+
+    fn run(&mut self, step: Step) {
+        match step {
+            Step::Checkout { key, worker, pin } => {
+                self.next += 1;
+                let who = self.next;
+                let need = if pin { Need::Pin } else { Need::Statement };
+                let free = self.state.open() < self.max || self.state.idle() > 0;
+                match self.state.checkout(&key, need, worker, self.now, || who) {
+                    Checkout::Idle(connection) => self.given(key, Grant::Idle(connection), pin),
+                    Checkout::Open => self.given(key, Grant::Open, pin),
+                    Checkout::Replace(connection) => self.given(key, Grant::Replace(connection), pin),
+                    Checkout::Wait(ticket) => {
+                        assert!(pin || !free, "waits though something is free");
+                        self.queue.push((ticket, who, key, pin));
+                    }
+                    Checkout::Refused => assert_eq!(self.queue.len(), 4),
+                }
+            }
+            Step::Checkin(which) if !self.used.is_empty() => {
+                let (key, connection, pin) = self.used.swap_remove(which % self.used.len());
+                if pin {
+                    let wake = self.state.unpinned(self.now);
+                    self.serve(wake);
+                }
+                let until = self.now + 3 * MINUTE;
+                let returned = self.state.checkin(key, connection, which % 3, self.now, until);
+                self.serve(returned.wake);
+            }
+            Step::Closed(which) if !self.used.is_empty() => {
+                let (.., pin) = self.used.swap_remove(which % self.used.len());
+                if pin {
+                    let wake = self.state.unpinned(self.now);
+                    self.serve(wake);
+                }
+                let wake = self.state.closed(self.now);
+                self.serve(wake);
+            }
+            Step::Leave(which) if !self.queue.is_empty() => {
+                let (ticket, ..) = self.queue.remove(which % self.queue.len());
+                assert!(self.state.leave(ticket));
+            }
+            Step::Sweep => {
+                self.state.sweep(self.now);
+                let wake = self.state.next(self.now);
+                self.serve(wake);
+            }
+            Step::Later => self.now += MINUTE,
+            Step::Max(max) => {
+                self.max = max;
+                self.state.set_limits(limits(max));
+                let wake = self.state.next(self.now);
+                self.serve(wake);
+            }
+            _ => {}
+        }
+    }
+
+    fn check(&self) {
+        let state = &self.state;
+        assert_eq!(state.open(), state.idle() + self.used.len() as u32);
+        assert_eq!(state.pins(), self.used.iter().filter(|used| used.2).count() as u32);
+        let free = state.open() < self.max || state.idle() > 0;
+        let may = |pin: bool| !pin || state.pins() < self.max.saturating_sub(1);
+        assert!(!free || !self.queue.iter().any(|w| may(w.3)), "{:?} wait while {state:?}", self.queue);
+    }
+}
+
+proptest! {
+    #[test]
+    fn nobody_waits_for_nothing_and_nothing_is_lost(steps in prop::collection::vec(step(), 1..200)) {
+        let state = S::new(limits(3), 3);
+        let now = Instant::now();
+        let mut world = World { state, now, max: 3, used: Vec::new(), queue: Vec::new(), next: 0 };
+        for step in steps {
+            world.run(step);
+            world.check();
+        }
+    }
+}
