@@ -1,16 +1,40 @@
 //! Which words before a `(` are harmless in a query.
 
-/// Whether the word is a keyword, reserved in both families, behind which a `(` is no call.
+use crate::LexMode;
+use weir_model::ServerFamily;
+
+/// Whether the word is a keyword of both families behind which a `(` is no call of a function by that name: a
+/// stored function is called without quotes only by a name that is no keyword.
 pub(crate) fn stands_before_paren(word: &[u8]) -> bool {
     contains(BEFORE_PAREN, word)
 }
 
-/// Whether the word names a function that is built into MySQL 9.7 and MariaDB 10.11 alike, and that changes
-/// neither data nor the session. A name that only one family has built in is missing on purpose: at the other
-/// it may be a stored function that writes. `last_insert_id` is missing because it can set a value. That each is
-/// built in was measured: called with wrong arguments, the servers do not answer with error 1305.
-pub(crate) fn is_harmless(word: &[u8]) -> bool {
-    contains(HARMLESS, word)
+/// Whether the word names a function that is built into the server and that changes neither data nor the
+/// session. A name that this server has not built in is none: it may be a stored function that writes.
+/// `last_insert_id` is missing because it can set a value. That each is built in was measured on MySQL 9.7.4
+/// and MariaDB 10.11.19: called with wrong arguments, the servers do not answer with error 1305.
+pub(crate) fn is_harmless(word: &[u8], mode: LexMode) -> bool {
+    contains(HARMLESS, word) || family_lists(mode).iter().any(|list| contains(list, word))
+}
+
+/// Whether a blank before the `(` makes it the call of a stored function, as long as `sql_mode` lacks
+/// `IGNORE_SPACE`. The list is the union of both families, measured; the manual has most of it in "Function Name
+/// Parsing and Resolution".
+pub(crate) fn is_built_in_without_blank_only(word: &[u8]) -> bool {
+    contains(WITHOUT_BLANK, word)
+}
+
+/// What this server has built in beyond what both families have.
+fn family_lists(mode: LexMode) -> &'static [&'static [&'static str]] {
+    match (mode.family, mode.server_version) {
+        (ServerFamily::MySql, 90_600..) => &[MYSQL_80024, MYSQL_90000],
+        (ServerFamily::MySql, 90_000..) => &[MYSQL_80024, MYSQL_90000, DIGESTS],
+        (ServerFamily::MySql, 80_024..) => &[MYSQL_80024, DIGESTS],
+        (ServerFamily::MySql, _) => &[DIGESTS],
+        (ServerFamily::MariaDb, 100_800..) => &[MARIADB_100600, MARIADB_100800, DIGESTS],
+        (ServerFamily::MariaDb, 100_600..) => &[MARIADB_100600, DIGESTS],
+        (ServerFamily::MariaDb, _) => &[DIGESTS],
+    }
 }
 
 /// The list must be sorted and in small letters.
@@ -21,70 +45,144 @@ fn contains(list: &[&str], word: &[u8]) -> bool {
 
 #[rustfmt::skip]
 const BEFORE_PAREN: &[&str] = &[
-    "all", "and", "as", "between", "binary", "by", "case", "char", "decimal", "distinct", "distinctrow",
-    "div", "double", "else", "except", "exists", "float", "from", "group", "having", "in", "index",
-    "intersect", "interval", "is", "join", "json_table", "key", "like", "limit", "match", "mod", "not",
-    "numeric", "on", "or", "over", "partition", "regexp", "rlike", "row", "select", "straight_join", "then",
-    "union", "using", "values", "varbinary", "varchar", "when", "where", "xor",
+    "all", "and", "any", "as", "between", "binary", "by", "case", "char", "decimal", "distinct",
+    "distinctrow", "div", "double", "else", "except", "exists", "float", "from", "group", "having", "in",
+    "index", "intersect", "interval", "is", "join", "json_table", "key", "like", "limit", "match", "mod",
+    "not", "numeric", "on", "or", "over", "partition", "regexp", "rlike", "row", "select", "some",
+    "straight_join", "then", "union", "using", "values", "varbinary", "varchar", "when", "where", "xor",
 ];
 
 #[rustfmt::skip]
 const HARMLESS: &[&str] = &[
     "abs", "acos", "adddate", "addtime", "aes_decrypt", "aes_encrypt", "ascii", "asin", "atan", "atan2",
-    "avg", "benchmark", "bin", "bit_and", "bit_count", "bit_length", "bit_or", "bit_xor", "cast",
-    "ceil", "ceiling", "char", "char_length", "character_length", "charset", "coalesce", "coercibility",
-    "collation", "compress", "concat", "concat_ws", "connection_id", "conv", "convert", "convert_tz",
-    "cos", "cot", "count", "crc32", "cume_dist", "curdate", "current_date", "current_role",
-    "current_time", "current_timestamp", "current_user", "curtime", "database", "date", "date_add",
-    "date_format", "date_sub", "datediff", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear",
-    "default", "degrees", "dense_rank", "elt", "exp", "export_set", "extract", "extractvalue", "field",
-    "find_in_set", "first_value", "floor", "format", "found_rows", "from_base64", "from_days",
-    "from_unixtime", "get_format", "greatest", "group_concat", "hex", "hour", "if", "ifnull",
-    "inet6_aton", "inet6_ntoa", "inet_aton", "inet_ntoa", "insert", "instr", "interval", "is_free_lock",
-    "is_ipv4", "is_ipv4_compat", "is_ipv4_mapped", "is_ipv6", "is_used_lock", "isnull", "json_array",
-    "json_array_append", "json_array_insert", "json_arrayagg", "json_contains", "json_contains_path",
-    "json_depth", "json_extract", "json_insert", "json_keys", "json_length", "json_merge",
-    "json_merge_patch", "json_merge_preserve", "json_object", "json_objectagg", "json_overlaps",
-    "json_pretty", "json_quote", "json_remove", "json_replace", "json_search", "json_set", "json_type",
-    "json_unquote", "json_valid", "json_value", "lag", "last_day", "last_value", "lcase", "lead",
-    "least", "left", "length", "ln", "load_file", "localtime", "localtimestamp", "locate", "log",
-    "log10", "log2", "lower", "lpad", "ltrim", "make_set", "makedate", "maketime", "match", "max",
-    "mbrcontains", "mbrintersects", "mbrwithin", "microsecond", "mid", "min", "minute", "mod", "month",
-    "monthname", "name_const", "now", "nth_value", "ntile", "nullif", "oct", "octet_length", "ord",
-    "percent_rank", "period_add", "period_diff", "pi", "position", "pow", "power", "quarter", "quote",
-    "radians", "rand", "random_bytes", "rank", "regexp_instr", "regexp_replace", "regexp_substr",
-    "repeat", "replace", "reverse", "right", "round", "row_count", "row_number", "rpad", "rtrim",
-    "schema", "sec_to_time", "second", "session_user", "sha2", "sign", "sin", "sleep", "soundex",
-    "space", "sqrt", "st_area", "st_asbinary", "st_asgeojson", "st_astext", "st_aswkb", "st_aswkt",
-    "st_buffer", "st_centroid", "st_contains", "st_convexhull", "st_crosses", "st_difference",
+    "avg", "benchmark", "bin", "bit_and", "bit_count", "bit_length", "bit_or", "bit_xor", "cast", "ceil",
+    "ceiling", "char", "char_length", "character_length", "charset", "coalesce", "coercibility", "collation",
+    "compress", "concat", "concat_ws", "connection_id", "conv", "convert", "convert_tz", "cos", "cot",
+    "count", "crc32", "cume_dist", "curdate", "current_date", "current_role", "current_time",
+    "current_timestamp", "current_user", "curtime", "database", "date", "date_add", "date_format", "date_sub",
+    "datediff", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear", "default", "degrees", "dense_rank",
+    "elt", "exp", "export_set", "extract", "extractvalue", "field", "find_in_set", "first_value", "floor",
+    "format", "found_rows", "from_base64", "from_days", "from_unixtime", "geometrycollection", "get_format",
+    "greatest", "group_concat", "hex", "hour", "if", "ifnull", "inet6_aton", "inet6_ntoa", "inet_aton",
+    "inet_ntoa", "insert", "instr", "interval", "is_free_lock", "is_ipv4", "is_ipv4_compat", "is_ipv4_mapped",
+    "is_ipv6", "is_used_lock", "isnull", "json_array", "json_array_append", "json_array_insert",
+    "json_arrayagg", "json_contains", "json_contains_path", "json_depth", "json_extract", "json_insert",
+    "json_keys", "json_length", "json_merge", "json_merge_patch", "json_merge_preserve", "json_object",
+    "json_objectagg", "json_overlaps", "json_pretty", "json_quote", "json_remove", "json_replace",
+    "json_search", "json_set", "json_type", "json_unquote", "json_valid", "json_value", "lag", "last_day",
+    "last_value", "lcase", "lead", "least", "left", "length", "linestring", "ln", "load_file", "localtime",
+    "localtimestamp", "locate", "log", "log10", "log2", "lower", "lpad", "ltrim", "make_set", "makedate",
+    "maketime", "match", "max", "mbrcontains", "mbrdisjoint", "mbrequals", "mbrintersects", "mbroverlaps",
+    "mbrtouches", "mbrwithin", "microsecond", "mid", "min", "minute", "mod", "month", "monthname",
+    "multilinestring", "multipoint", "multipolygon", "name_const", "now", "nth_value", "ntile", "nullif",
+    "oct", "octet_length", "ord", "percent_rank", "period_add", "period_diff", "pi", "polygon", "position",
+    "pow", "power", "quarter", "quote", "radians", "rand", "random_bytes", "rank", "regexp_instr",
+    "regexp_replace", "regexp_substr", "repeat", "replace", "reverse", "right", "round", "row_count",
+    "row_number", "rpad", "rtrim", "schema", "sec_to_time", "second", "session_user", "sha2", "sign", "sin",
+    "sleep", "soundex", "space", "sqrt", "st_area", "st_asbinary", "st_asgeojson", "st_astext", "st_aswkb",
+    "st_aswkt", "st_buffer", "st_centroid", "st_contains", "st_convexhull", "st_crosses", "st_difference",
     "st_dimension", "st_disjoint", "st_distance", "st_distance_sphere", "st_endpoint", "st_envelope",
-    "st_equals", "st_exteriorring", "st_geomcollfromtext", "st_geometryn", "st_geometrytype",
-    "st_geomfromgeojson", "st_geomfromtext", "st_geomfromwkb", "st_interiorringn", "st_intersection",
-    "st_intersects", "st_isclosed", "st_isempty", "st_issimple", "st_length", "st_linefromtext",
-    "st_numgeometries", "st_numinteriorrings", "st_numpoints", "st_overlaps", "st_pointfromtext",
-    "st_pointn", "st_polyfromtext", "st_srid", "st_startpoint", "st_symdifference", "st_touches",
-    "st_union", "st_within", "st_x", "st_y", "std", "stddev", "stddev_pop", "stddev_samp",
-    "str_to_date", "strcmp", "subdate", "substr", "substring", "substring_index", "subtime", "sum",
-    "sysdate", "system_user", "tan", "time", "time_format", "time_to_sec", "timediff", "timestamp",
-    "timestampadd", "timestampdiff", "to_base64", "to_days", "to_seconds", "trim", "truncate", "ucase",
-    "uncompress", "uncompressed_length", "unhex", "unix_timestamp", "updatexml", "upper", "user",
-    "utc_date", "utc_time", "utc_timestamp", "uuid", "uuid_short", "var_pop", "var_samp", "variance",
-    "version", "week", "weekday", "weekofyear", "weight_string", "year", "yearweek",
+    "st_equals", "st_exteriorring", "st_geomcollfromtext", "st_geomcollfromwkb",
+    "st_geometrycollectionfromtext", "st_geometryn", "st_geometrytype", "st_geomfromgeojson",
+    "st_geomfromtext", "st_geomfromwkb", "st_interiorringn", "st_intersection", "st_intersects",
+    "st_isclosed", "st_isempty", "st_issimple", "st_length", "st_linefromtext", "st_linefromwkb",
+    "st_linestringfromtext", "st_mlinefromtext", "st_mlinefromwkb", "st_mpointfromtext", "st_mpointfromwkb",
+    "st_mpolyfromtext", "st_mpolyfromwkb", "st_numgeometries", "st_numinteriorrings", "st_numpoints",
+    "st_overlaps", "st_pointfromtext", "st_pointfromwkb", "st_pointn", "st_polyfromtext", "st_polyfromwkb",
+    "st_polygonfromtext", "st_srid", "st_startpoint", "st_symdifference", "st_touches", "st_union",
+    "st_within", "st_x", "st_y", "std", "stddev", "stddev_pop", "stddev_samp", "str_to_date", "strcmp",
+    "subdate", "substr", "substring", "substring_index", "subtime", "sum", "sysdate", "system_user", "tan",
+    "time", "time_format", "time_to_sec", "timediff", "timestamp", "timestampadd", "timestampdiff",
+    "to_base64", "to_days", "to_seconds", "trim", "truncate", "ucase", "uncompress", "uncompressed_length",
+    "unhex", "unix_timestamp", "updatexml", "upper", "user", "utc_date", "utc_time", "utc_timestamp", "uuid",
+    "uuid_short", "var_pop", "var_samp", "variance", "version", "week", "weekday", "weekofyear",
+    "weight_string", "year", "yearweek",
+];
+
+/// MySQL since 8.0.24.
+#[rustfmt::skip]
+const MYSQL_80024: &[&str] = &[
+    "any_value", "bin_to_uuid", "format_bytes", "format_pico_time", "geomcollection", "grouping",
+    "gtid_subset", "gtid_subtract", "icu_version", "is_uuid", "json_schema_valid",
+    "json_schema_validation_report", "json_storage_free", "json_storage_size", "mbrcoveredby", "mbrcovers",
+    "point", "ps_current_thread_id", "ps_thread_id", "regexp_like", "roles_graphml", "st_collect",
+    "st_frechetdistance", "st_geohash", "st_hausdorffdistance", "st_isvalid", "st_latfromgeohash",
+    "st_latitude", "st_lineinterpolatepoint", "st_lineinterpolatepoints", "st_longfromgeohash",
+    "st_longitude", "st_makeenvelope", "st_numinteriorring", "st_pointatdistance", "st_pointfromgeohash",
+    "st_simplify", "st_swapxy", "st_transform", "st_validate", "statement_digest", "statement_digest_text",
+    "uuid_to_bin", "validate_password_strength",
+];
+
+/// MySQL since 9.0.
+#[rustfmt::skip]
+const MYSQL_90000: &[&str] = &[
+    "from_vector", "string_to_vector", "to_vector", "vector_dim", "vector_to_string",
+];
+
+/// MySQL until 9.5 (later a component brings them as loadable functions), and MariaDB.
+#[rustfmt::skip]
+const DIGESTS: &[&str] = &[
+    "md5", "sha", "sha1",
+];
+
+/// MariaDB since 10.6.
+#[rustfmt::skip]
+const MARIADB_100600: &[&str] = &[
+    "add_months", "area", "astext", "centroid", "chr", "column_add", "column_check", "column_create",
+    "column_delete", "column_exists", "column_get", "column_json", "column_list", "decode", "des_decrypt",
+    "des_encrypt", "encode", "geomfromtext", "json_compact", "json_detailed", "json_exists", "json_loose",
+    "json_query", "lengthb", "mbrequal", "median", "nvl", "nvl2", "old_password", "percentile_cont",
+    "percentile_disc", "rownum", "st_boundary", "st_isring", "st_pointonsurface", "st_relate", "sys_guid",
+    "to_char", "x", "y",
+];
+
+/// MariaDB since 10.8.
+#[rustfmt::skip]
+const MARIADB_100800: &[&str] = &[
+    "crc32c", "json_equals", "json_normalize", "natural_sort_key", "sformat",
+];
+
+#[rustfmt::skip]
+const WITHOUT_BLANK: &[&str] = &[
+    "adddate", "bit_and", "bit_or", "bit_xor", "cast", "count", "cume_dist", "curdate", "curtime", "date_add",
+    "date_sub", "dense_rank", "extract", "first_value", "group_concat", "json_arrayagg", "json_objectagg",
+    "lag", "lead", "max", "median", "mid", "min", "now", "nth_value", "ntile", "percent_rank",
+    "percentile_cont", "percentile_disc", "position", "rank", "session_user", "st_collect", "std", "stddev",
+    "stddev_pop", "stddev_samp", "subdate", "substr", "substring", "sum", "sysdate", "system_user", "trim",
+    "var_pop", "var_samp", "variance",
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{both, mariadb, mysql};
 
     #[test]
     fn lists_are_sorted_and_in_small_letters() {
-        for list in [BEFORE_PAREN, HARMLESS] {
+        for list in [
+            BEFORE_PAREN,
+            HARMLESS,
+            MYSQL_80024,
+            MYSQL_90000,
+            DIGESTS,
+            MARIADB_100600,
+            MARIADB_100800,
+            WITHOUT_BLANK,
+        ] {
             assert!(list.windows(2).all(|pair| pair[0] < pair[1]));
             assert!(list.iter().all(|name| name.to_lowercase() == *name));
         }
-        assert!(is_harmless(b"CONCAT") && is_harmless(b"abs") && is_harmless(b"yearweek"));
-        assert!(
-            !is_harmless(b"get_lock") && !is_harmless(b"nextval") && !is_harmless(b"") && !is_harmless(b"ab")
-        );
+        for mode in both() {
+            for name in ["CONCAT", "abs", "yearweek"] {
+                assert!(is_harmless(name.as_bytes(), mode), "{name}");
+            }
+            for name in ["get_lock", "nextval", "last_insert_id", "", "ab"] {
+                assert!(!is_harmless(name.as_bytes(), mode), "{name}");
+            }
+        }
+        assert!(is_harmless(b"REGEXP_LIKE", mysql()) && !is_harmless(b"regexp_like", mariadb()));
+        assert!(is_harmless(b"nvl2", mariadb()) && !is_harmless(b"nvl2", mysql()));
+        assert!(is_harmless(b"md5", mariadb()) && !is_harmless(b"md5", mysql()));
+        assert!(is_harmless(b"md5", LexMode::new(ServerFamily::MySql, 80_044)));
     }
 }

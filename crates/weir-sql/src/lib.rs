@@ -1,15 +1,18 @@
 //! The lexer of Weir and the facts that the proxy takes from a statement's text.
 //!
-//! A statement is bytes of a client, so nothing here fails, panics or allocates, and the time is linear in the
-//! length of the text. What cannot be told gets the most careful answer ([`StatementKind::Other`]). The lexer
-//! splits text exactly as the server behind would: how it splits depends on `sql_mode`, on the client's
+//! A statement is bytes of a client, so nothing here fails or panics, and the time is linear in the length of the
+//! text. What cannot be told gets the most careful answer ([`StatementKind::Other`], [`Pin::Unknown`]). [`Facts`]
+//! are everything at once, in a value that can be stored beside the text; they allocate only for a packet with more
+//! than one effect on the session's state. Nothing else allocates. The lexer splits text exactly as the server behind would: how it splits depends on `sql_mode`, on the client's
 //! character set and on the server's family and version, which arrive together as a [`LexMode`].
 //!
 //! This crate must not do I/O, keep state between statements, or decide anything: routing, caching and killing
 //! are decided by those who call it. It does not parse SQL: it never claims that a statement is valid.
 
+mod calls;
 mod charset;
 mod classify;
+mod facts;
 mod functions;
 mod hint;
 mod keyword;
@@ -25,6 +28,10 @@ mod testing;
 
 pub use charset::CharsetClass;
 pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
+pub use facts::{
+    Access, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind, Name, Pin,
+    PinSet, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables, Value, XaVerb,
+};
 pub use hint::{Hint, Hints, hints};
 pub use keyword::Keyword;
 pub use kill::{Kill, KillStrength, KillTarget, parse_kill};

@@ -1,7 +1,8 @@
 //! Whether a query only reads.
 
 use super::{Cursor, statement::is_op};
-use crate::{Keyword, StatementKind, Token, TokenKind, functions};
+use crate::calls::{self, Call};
+use crate::{Keyword, StatementKind, Token, TokenKind};
 
 /// The rest of a SELECT, WITH, TABLE, VALUES or DO.
 pub(super) fn query(cursor: &mut Cursor<'_>) -> StatementKind {
@@ -76,27 +77,23 @@ impl Findings {
     /// Takes everything up to the `;`.
     fn of(cursor: &mut Cursor<'_>) -> Self {
         let mut found = Self::default();
-        let mut before: Option<Token> = None;
-        let mut after_paren = false;
+        let mut before: [Option<Token>; 2] = [None; 2];
         while let Some(token) = cursor.peek() {
             if token.kind == TokenKind::Semicolon {
                 break;
             }
             cursor.next();
-            // `MATCH (a) AGAINST (b)` is no call, though AGAINST is a name elsewhere.
-            let is_match = after_paren && before.is_some_and(|b| is_against(cursor, b));
-            if !(is_match && is_op(cursor, token, b"(")) {
-                found.look(cursor, before, token);
-            }
-            after_paren = before.is_some_and(|b| is_op(cursor, b, b")"));
-            before = Some(token);
+            found.look(cursor, before, token);
+            before = [before[1], Some(token)];
         }
         found
     }
 
-    fn look(&mut self, cursor: &mut Cursor<'_>, before: Option<Token>, token: Token) {
+    /// Looks at a token behind the two in `before`.
+    fn look(&mut self, cursor: &mut Cursor<'_>, before: [Option<Token>; 2], token: Token) {
         if is_op(cursor, token, b"(") {
-            if before.is_some_and(|b| !is_harmless_call(cursor, b, token)) {
+            let call = before[1].map(|name| calls::call(cursor, before[0], name, token));
+            if matches!(call, Some(Call::Unknown | Call::SetsLastInsertId)) {
                 self.calls_unknown = true;
                 self.unknown = true;
             }
@@ -126,29 +123,4 @@ impl Findings {
             _ => {}
         }
     }
-}
-
-fn is_against(cursor: &Cursor<'_>, token: Token) -> bool {
-    token.kind == TokenKind::Word && cursor.text(token).eq_ignore_ascii_case(b"against")
-}
-
-/// Whether the `(` behind `name` is no call, or one of a function that changes nothing.
-fn is_harmless_call(cursor: &mut Cursor<'_>, name: Token, open: Token) -> bool {
-    match name.kind {
-        TokenKind::Word => {}
-        // `schema.f(...)` and `` `f`(...) `` are stored or loadable functions.
-        TokenKind::Name | TokenKind::QuotedIdent => return false,
-        _ => return true,
-    }
-    let word = cursor.text(name);
-    if functions::stands_before_paren(word) {
-        return true;
-    }
-    // With a blank between, a name may be a stored function's even if a built-in one has it too.
-    let adjacent = name.end == open.start;
-    if adjacent && word.eq_ignore_ascii_case(b"last_insert_id") {
-        // With an argument it sets what the next call returns.
-        return cursor.peek().is_some_and(|next| is_op(cursor, next, b")"));
-    }
-    adjacent && functions::is_harmless(word)
 }

@@ -1,0 +1,59 @@
+//! The facts while they are gathered.
+
+use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
+use super::effect::{Effect, Effects, Span};
+use super::transaction::Transaction;
+
+/// A packet that sets more than this is taken for unknown: nobody tracks it, and memory stays bounded.
+const MAX_EFFECTS: usize = 512;
+
+/// Of the statements so far.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) transaction: Transaction,
+    pub(super) effects: Effects,
+    /// Pins of statements that are over.
+    pub(super) pins: PinSet,
+    pub(super) ends: PinSet,
+    /// What every statement so far keeps; `None` before the first.
+    pub(super) keeps: Option<LeftoverSet>,
+    /// A statement modifies rows, or the server treats it as if it did.
+    pub(super) modifies: bool,
+    /// A statement of kind `Other` is understood all the same.
+    pub(super) explained: bool,
+    /// The text breaks a rule of the language, or is none that is known.
+    pub(super) unknown: bool,
+}
+
+impl Draft {
+    pub(super) fn push(&mut self, effect: Effect<Span>) {
+        if self.effects.as_slice().len() < MAX_EFFECTS {
+            self.effects.push(effect);
+        } else {
+            self.unknown = true;
+        }
+    }
+
+    pub(super) fn keep(&mut self, kept: LeftoverSet) {
+        self.keeps = Some(self.keeps.map_or(kept, |before| before.intersection(kept)));
+    }
+
+    /// After a statement: what it pinned, and what it ended.
+    pub(super) fn finish(&mut self, pinned: PinSet, ended: PinSet) {
+        self.pins = self.pins.union(pinned);
+        self.ends = self.ends.without(pinned).union(ended);
+    }
+
+    pub(super) fn all_pins(&self) -> PinSet {
+        let mut pins = self.pins;
+        if self.unknown {
+            pins.insert(Pin::Unknown);
+        }
+        pins
+    }
+}
+
+/// What nearly every statement leaves as it was, or may: only those that are proven to replace something have
+/// less. LAST_INSERT_ID() outlives everything but an INSERT, which tells in its OK.
+pub(super) const USUAL: LeftoverSet =
+    LeftoverSet::of(&[Leftover::LastInsertId, Leftover::FoundRows, Leftover::ConnectionId, Leftover::Status]);

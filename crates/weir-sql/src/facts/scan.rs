@@ -1,0 +1,219 @@
+//! What single tokens of a statement show, wherever they stand: calls, variables, leftovers that are read.
+
+use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
+use crate::calls::{self, Call};
+use crate::classify::Cursor;
+use crate::{Keyword, Token, TokenKind};
+use weir_model::ServerFamily;
+
+/// Whether tokens are names of columns and options, not expressions: a `(` calls nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Declares {
+    #[default]
+    Nothing,
+    /// CREATE TABLE ... SELECT.
+    UntilQuery,
+    All,
+}
+
+/// Sees every token of a statement once, in order.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// The last two tokens.
+    before: [Option<Token>; 2],
+    depth: u32,
+    pub(super) declares: Declares,
+    /// A user variable in this statement may be written.
+    pub(super) writes_variables: bool,
+    /// `FROM` outside of parentheses names a table other than DUAL.
+    pub(super) uses_table: bool,
+    pub(super) pins: PinSet,
+    pub(super) reads: LeftoverSet,
+    pub(super) reads_variable: bool,
+    pub(super) computes_variable: bool,
+}
+
+impl Scan {
+    /// Before the next statement of a packet. What was found stays.
+    pub(super) fn begin_statement(&mut self) {
+        *self = Self {
+            pins: self.pins,
+            reads: self.reads,
+            reads_variable: self.reads_variable,
+            computes_variable: self.computes_variable,
+            ..Self::default()
+        };
+    }
+
+    /// A token that only matters to the ones behind it.
+    pub(super) fn skip(&mut self, token: Token) {
+        self.before = [self.before[1], Some(token)];
+    }
+
+    /// The cursor stands behind the token.
+    pub(super) fn see(&mut self, cursor: &mut Cursor<'_>, token: Token) {
+        let previous = self.before[1];
+        match token.kind {
+            TokenKind::Operator => self.operator(cursor, token),
+            TokenKind::Word => self.word(cursor, token),
+            TokenKind::QuotedIdent => self.table(cursor, token),
+            TokenKind::Name => {
+                let behind_variable = self.before[0].filter(|t| t.kind == TokenKind::SysVar);
+                if behind_variable.is_some_and(|t| !is_global(cursor.text(t))) {
+                    self.system_variable(cursor.text(token));
+                } else {
+                    self.qualified(cursor.text(token));
+                }
+            }
+            TokenKind::SysVar => self.system_variable(cursor.text(token).get(2..).unwrap_or_default()),
+            TokenKind::UserVar => {
+                self.reads_variable = true;
+                let is_into = previous.is_some_and(|t| cursor.keyword(t) == Some(Keyword::Into));
+                self.computes_variable |= is_into || self.writes_variables;
+            }
+            _ => {}
+        }
+        self.skip(token);
+    }
+
+    fn operator(&mut self, cursor: &mut Cursor<'_>, token: Token) {
+        match cursor.text(token) {
+            b"(" => {
+                self.depth += 1;
+                if let Some(name) = self.before[1] {
+                    self.call(cursor, name, token);
+                }
+            }
+            b")" => self.depth = self.depth.saturating_sub(1),
+            b":=" => self.computes_variable = true,
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, cursor: &mut Cursor<'_>, name: Token, open: Token) {
+        if self.declares != Declares::Nothing {
+            return;
+        }
+        match calls::call(cursor, self.before[0], name, open) {
+            Call::None => return,
+            Call::Harmless => {}
+            Call::SetsLastInsertId => self.pins.insert(Pin::SetsLastInsertId),
+            Call::Unknown => self.unknown_call(cursor, name),
+        }
+        // Quotes do not hide a built-in function.
+        if let Some(leftover) = read_by_function(unquoted(cursor.text(name))) {
+            self.reads.insert(leftover);
+        }
+    }
+
+    fn unknown_call(&mut self, cursor: &Cursor<'_>, name: Token) {
+        let is = |names: &[&[u8]]| names.iter().any(|n| unquoted(cursor.text(name)).eq_ignore_ascii_case(n));
+        if is(&[b"get_lock", b"release_lock", b"release_all_locks"]) {
+            self.pins.insert(Pin::UserLock);
+        } else if is(&[b"nextval", b"lastval", b"setval"]) && cursor.mode().family == ServerFamily::MariaDb {
+            self.pins.insert(Pin::Sequence);
+        } else {
+            self.pins.insert(Pin::StoredFunction);
+        }
+        if is(&[b"last_insert_id"]) {
+            self.pins.insert(Pin::SetsLastInsertId);
+        }
+    }
+
+    fn word(&mut self, cursor: &mut Cursor<'_>, token: Token) {
+        self.table(cursor, token);
+        let text = cursor.text(token);
+        match cursor.keyword(token) {
+            Some(Keyword::Select) => self.begins_query(),
+            Some(Keyword::Values) => {
+                if cursor.peek().is_some_and(|t| cursor.text(t).eq_ignore_ascii_case(b"row")) {
+                    self.begins_query();
+                }
+            }
+            Some(Keyword::Next | Keyword::Previous) if cursor.peek_keyword() == Some(Keyword::Value) => {
+                self.pins.insert(Pin::Sequence);
+            }
+            Some(_) => {}
+            None if text.eq_ignore_ascii_case(b"sql_calc_found_rows") => self.pins.insert(Pin::FoundRows),
+            None => self.table_of_leftovers(text),
+        }
+    }
+
+    fn begins_query(&mut self) {
+        if self.declares == Declares::UntilQuery {
+            self.declares = Declares::Nothing;
+        }
+    }
+
+    /// A name behind a point.
+    fn qualified(&mut self, text: &[u8]) {
+        if text.eq_ignore_ascii_case(b"nextval") || text.eq_ignore_ascii_case(b"currval") {
+            self.pins.insert(Pin::Sequence);
+        }
+        self.table_of_leftovers(text);
+    }
+
+    fn table(&mut self, cursor: &Cursor<'_>, token: Token) {
+        let text = cursor.text(token);
+        let is_from = self.depth == 0
+            && self.before[1].is_some_and(|t| cursor.keyword(t) == Some(Keyword::From))
+            && !text.eq_ignore_ascii_case(b"dual");
+        self.uses_table |= is_from;
+        if token.kind == TokenKind::QuotedIdent {
+            self.table_of_leftovers(unquoted(text));
+        }
+    }
+
+    /// Tables of `information_schema` and `performance_schema` that show what belongs to the connection.
+    fn table_of_leftovers(&mut self, name: &[u8]) {
+        let is = |names: &[&[u8]]| names.iter().any(|n| name.eq_ignore_ascii_case(n));
+        match name.len() {
+            9 if is(&[b"profiling"]) => self.reads.insert(Leftover::Diagnostics),
+            14 | 16 if is(&[b"session_status", b"status_by_thread"]) => self.reads.insert(Leftover::Status),
+            16..=19 if is(&[b"session_variables", b"variables_by_thread", b"system_variables"]) => {
+                self.reads = self.reads.union(SHOWN_BY_VARIABLES);
+            }
+            _ => {}
+        }
+    }
+
+    fn system_variable(&mut self, name: &[u8]) {
+        let name = unquoted(name);
+        let is = |names: &[&[u8]]| names.iter().any(|n| name.eq_ignore_ascii_case(n));
+        if is(&[b"identity", b"last_insert_id", b"insert_id"]) {
+            self.reads.insert(Leftover::LastInsertId);
+        } else if is(&[b"warning_count", b"error_count"]) {
+            self.reads.insert(Leftover::Diagnostics);
+        } else if is(&[b"pseudo_thread_id"]) {
+            self.reads.insert(Leftover::ConnectionId);
+        }
+    }
+}
+
+/// SHOW VARIABLES lists @@identity, @@warning_count and @@pseudo_thread_id among the others.
+pub(super) const SHOWN_BY_VARIABLES: LeftoverSet =
+    LeftoverSet::of(&[Leftover::LastInsertId, Leftover::Diagnostics, Leftover::ConnectionId]);
+
+fn read_by_function(name: &[u8]) -> Option<Leftover> {
+    const FUNCTIONS: [(&[u8], Leftover); 5] = [
+        (b"last_insert_id", Leftover::LastInsertId),
+        (b"row_count", Leftover::RowCount),
+        (b"found_rows", Leftover::FoundRows),
+        (b"connection_id", Leftover::ConnectionId),
+        (b"ps_current_thread_id", Leftover::ConnectionId),
+    ];
+    FUNCTIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, leftover)| *leftover)
+}
+
+/// Whether a `@@word` is the scope of the server's own value.
+fn is_global(text: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(b"@@global")
+}
+
+/// Without quotes around it; what is doubled inside stays, for no name we look for has a quote.
+fn unquoted(name: &[u8]) -> &[u8] {
+    match name {
+        [b'`' | b'"', inside @ .., b'`' | b'"'] => inside,
+        _ => name,
+    }
+}
