@@ -19,6 +19,7 @@ pub mod packet;
 pub mod request;
 pub mod response;
 pub mod resultset;
+pub mod track;
 
 /// The longest payload of one packet; a payload of this length is followed by a continuation packet.
 pub const MAX_PAYLOAD: usize = 0xFF_FFFF;

@@ -1,0 +1,300 @@
+//! What a statement leaves behind for the next one: LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS(), warnings.
+//!
+//! On a direct connection the next statement finds them. Here it may run on another connection, or on one that somebody
+//! else has used in between ("touched"). What is known exactly is made anew there; what cannot be made anew holds the
+//! connection until the next statement.
+//!
+//! Measured on MariaDB 10.11.19 and MySQL 9.7.4:
+//!
+//! | statement | ROW_COUNT() | FOUND_ROWS() | LAST_INSERT_ID() | warnings |
+//! |---|---|---|---|---|
+//! | `SET @@SESSION.last_insert_id=N` | 0 | kept | N, and @@identity | 0 |
+//! | `SELECT 1 LIMIT 1` | -1 | 1 | kept | 0 |
+//! | `SELECT 1 LIMIT 0` | -1 | 0 | kept | 0 |
+//! | `SELECT 1 INTO @x` | 1 | MariaDB 0, MySQL 1 | kept | 0 |
+//! | `SELECT SQL_CALC_FOUND_ROWS 1 FROM JSON_TABLE(<N elements>) LIMIT 1` | -1 | N | kept | MySQL 1 (1287) |
+//! | the same with `INTO @x` | 1 | N | kept | MySQL 1 |
+//! | `DO 0` | 0 | MariaDB kept, MySQL 1 | kept | 0 |
+
+use weir_model::ServerFamily;
+
+use crate::pins::{PinReason, PinSet};
+use crate::plan::{Send, Step};
+use crate::statement::{FoundRows, InsertId, Outcome, Reads, Statement};
+use crate::variable::{Server, VarSet};
+
+/// What the last statement of a session left behind. None: only the connection that it ran on knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leftovers {
+    insert_id: Option<u64>,
+    found_rows: Option<u64>,
+    row_count: i64,
+    /// The diagnostics area holds something: a warning, a note or an error.
+    diagnostics: bool,
+    /// FOUND_ROWS() is of a statement with SQL_CALC_FOUND_ROWS: it will be asked for.
+    calculated: bool,
+}
+
+/// What must be done so that a statement finds what the one before it left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Any connection will do, after these steps, which come last in a plan.
+    Anywhere(Vec<Step>),
+    /// It must run on the connection of the statement before it, and nothing else may have run there since.
+    SameConnection,
+    /// It cannot be had any more: the connection was given away although [`Leftovers::holds`] said no, or a sum of values is
+    /// asked for that nothing makes anew. The statement must be refused, never answered wrongly.
+    Unavailable(Lost),
+}
+
+/// What of the last statement cannot be had any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lost {
+    LastInsertId,
+    RowCount,
+    FoundRows,
+    Diagnostics,
+    /// Each could be made anew, but not all of them at once.
+    Combination,
+}
+
+impl Lost {
+    /// All of them, in the order of their discriminants.
+    pub const ALL: [Self; 5] =
+        [Self::LastInsertId, Self::RowCount, Self::FoundRows, Self::Diagnostics, Self::Combination];
+
+    /// The name used in logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LastInsertId => "last_insert_id",
+            Self::RowCount => "row_count",
+            Self::FoundRows => "found_rows",
+            Self::Diagnostics => "diagnostics",
+            Self::Combination => "combination",
+        }
+    }
+}
+
+/// Where a session's next statement may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The connection of the last statement, and nothing has run there since.
+    Untouched,
+    /// Another connection, or one that was used since. `insert_id` is what LAST_INSERT_ID() is there, if that is known.
+    Other { insert_id: Option<u64> },
+}
+
+/// The user variable that takes the row of `SELECT ... INTO`. It stays on the connection, so its name is reserved.
+pub const RESERVED_VARIABLE: &str = "weir_row_count";
+
+/// The largest FOUND_ROWS() that is made anew elsewhere: the statement makes a JSON text of two bytes for each row, and
+/// max_allowed_packet must never cut it.
+pub const FOUND_ROWS_MAX: u64 = 100_000;
+
+impl Leftovers {
+    /// Of a session that has just logged in, or was reset.
+    pub const FRESH: Self =
+        Self { insert_id: Some(0), found_rows: Some(0), row_count: 0, diagnostics: false, calculated: false };
+
+    /// Takes in how a statement ended. Only what changes the session's leftovers on a server may be told: text statements and
+    /// executions; not COM_PING, COM_STATISTICS, COM_STMT_CLOSE, which leave them as they are.
+    pub fn after(&mut self, statement: &Statement<'_>, outcome: Outcome) {
+        let reported = match outcome {
+            Outcome::Ok { insert_id, .. } => insert_id != 0,
+            // RETURNING gives rows, an error says nothing: an id may have been made.
+            Outcome::Rows { .. } | Outcome::Err { .. } => true,
+        };
+        match statement.insert_id {
+            InsertId::Kept => {}
+            InsertId::Insert if !reported => {}
+            InsertId::Insert | InsertId::Unknown => self.insert_id = None,
+        }
+        match (statement.found_rows, outcome) {
+            (FoundRows::Kept, _) => {}
+            (FoundRows::RowsSent, Outcome::Rows { rows, .. }) => self.found_rows = Some(rows),
+            _ => self.found_rows = None,
+        }
+        if statement.found_rows != FoundRows::Kept {
+            self.calculated = statement.pins.contains(PinReason::FoundRows) && outcome.is_ok();
+        }
+        self.row_count = match outcome {
+            Outcome::Ok { affected_rows, .. } => affected_rows.cast_signed(),
+            Outcome::Rows { .. } | Outcome::Err { .. } => -1,
+        };
+        match outcome {
+            Outcome::Err { .. } => self.diagnostics = true,
+            _ if statement.keeps_diagnostics => {}
+            Outcome::Ok { warnings, .. } | Outcome::Rows { warnings, .. } => self.diagnostics = warnings != 0,
+        }
+    }
+
+    /// LAST_INSERT_ID() of the session, and of its connection after its statement; None: the connection must be asked.
+    pub fn insert_id(&self) -> Option<u64> {
+        self.insert_id
+    }
+
+    /// The pins that keep the connection until the next statement, because what is left there cannot be made anew elsewhere.
+    pub fn holds(&self, server: Server) -> PinSet {
+        let mut pins = PinSet::EMPTY;
+        if self.diagnostics {
+            pins.insert(PinReason::Warnings);
+        }
+        if !(-1..=1).contains(&self.row_count) {
+            pins.insert(PinReason::RowCount);
+        }
+        let movable = self.found_rows.map_or(has_json_table(server), |n| can_make_found_rows(server, n));
+        if self.calculated || !movable {
+            pins.insert(PinReason::FoundRows);
+        }
+        pins
+    }
+
+    /// What is left on the connection alone. Before anybody else's statement runs there, [`Self::read_back_text`] must: at once, or
+    /// when another session takes the connection. In the usual case its own session comes first, and nothing is asked.
+    pub fn owes(&self) -> Reads {
+        let part = |missing: bool, what| if missing { what } else { Reads::NONE };
+        part(self.insert_id.is_none(), Reads::LAST_INSERT_ID)
+            .union(part(self.found_rows.is_none(), Reads::FOUND_ROWS))
+    }
+
+    /// The statement that reads what is left on the connection. It leaves the connection touched.
+    pub fn read_back_text(&self) -> &'static str {
+        // FOUND_ROWS() in it is that of the statement before it.
+        "SELECT LAST_INSERT_ID(),FOUND_ROWS()"
+    }
+
+    /// Takes the row that answers [`Self::read_back_text`]. False: it is not such a row, and nothing has changed; the connection must
+    /// then be kept or closed.
+    pub fn read_back(&mut self, row: &[Option<&[u8]>]) -> bool {
+        let number = |text: &Option<&[u8]>| std::str::from_utf8((*text)?).ok()?.parse::<u64>().ok();
+        let [insert_id, found_rows] = row else { return false };
+        let (Some(insert_id), Some(found_rows)) = (number(insert_id), number(found_rows)) else {
+            return false;
+        };
+        self.insert_id.get_or_insert(insert_id);
+        self.found_rows.get_or_insert(found_rows);
+        true
+    }
+
+    /// What must be done so that a statement finds what it reads.
+    ///
+    /// A statement that may make an insert id counts as one that reads LAST_INSERT_ID(): if it makes none after all, the old one must be
+    /// there, or what is read back afterwards would be another session's.
+    pub fn next(&self, statement: &Statement<'_>, place: Place, server: Server) -> Next {
+        let mut reads = statement.reads;
+        if statement.insert_id != InsertId::Kept {
+            reads = reads.union(Reads::LAST_INSERT_ID);
+        }
+        let Place::Other { insert_id: there } = place else {
+            return if reads.is_none() { Next::Anywhere(Vec::new()) } else { Next::SameConnection };
+        };
+        if reads.contains(Reads::LAST_INSERT_ID) && self.insert_id.is_some() && self.insert_id == there {
+            reads = reads.minus(Reads::LAST_INSERT_ID);
+        }
+        match self.rebuild(reads, server) {
+            Ok(steps) => Next::Anywhere(steps),
+            Err(lost) => Next::Unavailable(lost),
+        }
+    }
+
+    /// The statements that make anew what is read: the insert id, then FOUND_ROWS(), then ROW_COUNT() and a clean
+    /// diagnostics area, in an order in which none undoes another.
+    fn rebuild(&self, reads: Reads, server: Server) -> Result<Vec<Step>, Lost> {
+        let wants = |what| reads.contains(what);
+        let (rows, count, clean) =
+            (wants(Reads::FOUND_ROWS), wants(Reads::ROW_COUNT), wants(Reads::DIAGNOSTICS));
+        let mut steps = Vec::new();
+        if wants(Reads::LAST_INSERT_ID) {
+            let id = self.insert_id.ok_or(Lost::LastInsertId)?;
+            steps.push(step(format!("SET @@SESSION.last_insert_id={id}"), false));
+        }
+        if clean && self.diagnostics {
+            return Err(Lost::Diagnostics);
+        }
+        if count && !(-1..=1).contains(&self.row_count) {
+            return Err(Lost::RowCount);
+        }
+        let n = match self.found_rows {
+            _ if !rows => None,
+            Some(n) if can_make_found_rows(server, n) => Some(n),
+            _ => return Err(Lost::FoundRows),
+        };
+        // MySQL warns of SQL_CALC_FOUND_ROWS itself.
+        let warns = n.is_some_and(|n| n > 1) && server.family == ServerFamily::MySql;
+        match (count.then_some(self.row_count), n) {
+            (Some(1), n) => steps.push(row_count_of_one(n, clean, server)?),
+            (Some(-1), n) => {
+                if warns && clean {
+                    return Err(Lost::Combination);
+                }
+                steps.push(found_rows_step(n.unwrap_or(1), ""));
+            }
+            (Some(_), n) => {
+                steps.extend(n.map(|n| found_rows_step(n, "")));
+                steps.push(cleaner());
+            }
+            (None, Some(n)) => {
+                steps.push(found_rows_step(n, ""));
+                if warns && clean {
+                    steps.push(cleaner());
+                }
+            }
+            (None, None) if clean && steps.is_empty() => steps.push(cleaner()),
+            (None, None) => {}
+        }
+        Ok(steps)
+    }
+}
+
+/// ROW_COUNT() of 1, with FOUND_ROWS() of `n` where that is wanted.
+fn row_count_of_one(n: Option<u64>, clean: bool, server: Server) -> Result<Step, Lost> {
+    let into = format!(" INTO @{RESERVED_VARIABLE}");
+    let mysql = server.family == ServerFamily::MySql;
+    match n {
+        None => Ok(step(format!("SELECT 1{into}"), false)),
+        Some(0) if !mysql => Ok(step(format!("SELECT 1{into}"), false)),
+        Some(1) if mysql => Ok(step(format!("SELECT 1{into}"), false)),
+        Some(0) => Err(Lost::Combination),
+        Some(_) if clean && mysql => Err(Lost::Combination),
+        Some(_) if !has_json_table(server) => Err(Lost::Combination),
+        Some(n) => Ok(step(calculated(n, &into), true)),
+    }
+}
+
+fn found_rows_step(n: u64, into: &str) -> Step {
+    match n {
+        0 | 1 => step(format!("SELECT 1 LIMIT {n}{into}"), false),
+        // A limit of max_join_size may refuse it.
+        n => step(calculated(n, into), true),
+    }
+}
+
+fn calculated(n: u64, into: &str) -> String {
+    let more = n.saturating_sub(1);
+    format!(
+        "SELECT SQL_CALC_FOUND_ROWS 1 FROM JSON_TABLE(CONCAT('[0',REPEAT(',0',{more}),']'),'$[*]' COLUMNS(i FOR ORDINALITY)) t LIMIT 1{into}"
+    )
+}
+
+/// ROW_COUNT() 0 and an empty diagnostics area; FOUND_ROWS() and LAST_INSERT_ID() stay.
+fn cleaner() -> Step {
+    step("SET @@SESSION.last_insert_id=@@SESSION.last_insert_id".to_owned(), false)
+}
+
+fn step(text: String, must_await: bool) -> Step {
+    Step { send: Send::Query(text.into_bytes()), must_await, sets: VarSet::EMPTY }
+}
+
+fn can_make_found_rows(server: Server, n: u64) -> bool {
+    n <= 1 || (n <= FOUND_ROWS_MAX && has_json_table(server))
+}
+
+fn has_json_table(server: Server) -> bool {
+    match server.family {
+        ServerFamily::MySql => server.version >= 80_004,
+        ServerFamily::MariaDb => server.version >= 100_600,
+    }
+}
+
+#[cfg(test)]
+mod tests;

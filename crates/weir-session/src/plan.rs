@@ -1,0 +1,204 @@
+//! What a server connection must be told so that its state becomes the one that a client wants.
+
+use std::sync::Arc;
+
+use crate::memory::Memory;
+use crate::state::{Schema, State};
+use crate::user::put_user_value;
+use crate::value::put_value;
+use crate::variable::{VarSet, Variable};
+
+/// How to bring a connection into the wanted state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// The states agree: nothing is sent.
+    Nothing,
+    /// Send these, in order. All may stand in one write; the client's statement may stand in it too unless a step
+    /// [must be awaited](Step::must_await).
+    Sync(Vec<Step>),
+    /// COM_RESET_CONNECTION, then read the base anew ([`crate::Base::read_text`]), then plan again.
+    Reset(Obstacle),
+    /// COM_CHANGE_USER without a schema, then read the base anew, then plan again; or take another connection.
+    ChangeUser(Obstacle),
+    /// No connection can take the client over: it must stay where it is until its state was read back.
+    Stay(Obstacle),
+}
+
+/// What a sync cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Obstacle {
+    /// The connection has user variables that the client has not: only a reset makes them unset.
+    UserVariables,
+    /// The client has no default schema, and the connection has one: USE cannot take it away, nor does a reset
+    /// (measured on both servers).
+    NoSchema,
+    /// Something of the client's state is not known.
+    WantedUnknown,
+}
+
+impl Obstacle {
+    /// Every obstacle, in the order of their discriminants.
+    pub const ALL: [Self; 3] = [Self::UserVariables, Self::NoSchema, Self::WantedUnknown];
+
+    /// The name used in logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UserVariables => "user_variables",
+            Self::NoSchema => "no_schema",
+            Self::WantedUnknown => "wanted_unknown",
+        }
+    }
+}
+
+/// One command of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub send: Send,
+    /// It can fail: what follows the plan may be sent only after its OK, or it would run in a state that nobody asked for (a
+    /// DELETE in the previous schema).
+    pub must_await: bool,
+    /// The variables that it sets.
+    pub sets: VarSet,
+}
+
+/// A command of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Send {
+    /// COM_INIT_DB with this name, in the connection's character_set_client at that time.
+    InitDb(Arc<[u8]>),
+    /// COM_QUERY with this text, which is ASCII and means the same under every sql_mode.
+    Query(Vec<u8>),
+}
+
+/// Plans how `actual` becomes `wanted`. Both are of the same server.
+///
+/// A step need not be awaited where it cannot fail on this server: it sets only values that the server is known in `memory`
+/// to have accepted, of variables that need no privilege, and user variables. A schema is always awaited.
+pub fn plan_sync(wanted: &State, actual: &State, memory: &Memory) -> Plan {
+    if !wanted.is_known() {
+        return Plan::Stay(Obstacle::WantedUnknown);
+    }
+    if wanted.same_as(actual) {
+        return Plan::Nothing;
+    }
+    if !actual.user_variables().can_become(wanted.user_variables()) {
+        return Plan::Reset(Obstacle::UserVariables);
+    }
+    let mut steps = Vec::new();
+    let mut differ = differences(wanted, actual);
+    match wanted.schema() {
+        schema if schema == actual.schema() => {}
+        Schema::Known(name) => {
+            if !name.is_ascii() && !speaks_utf8(actual) {
+                steps.push(utf8_step());
+                differ.insert(Variable::CHARACTER_SET_CLIENT);
+            }
+            steps.push(Step { send: Send::InitDb(name.clone()), must_await: true, sets: VarSet::EMPTY });
+        }
+        _ => return Plan::ChangeUser(Obstacle::NoSchema),
+    }
+    steps.extend(set_step(wanted, actual, differ, memory));
+    if steps.is_empty() { Plan::Nothing } else { Plan::Sync(steps) }
+}
+
+impl Plan {
+    /// Whether the client's statement must wait for the answers to the steps.
+    pub fn must_await(&self) -> bool {
+        matches!(self, Self::Sync(steps) if steps.iter().any(|s| s.must_await))
+    }
+}
+
+/// Every step of a sync was answered with OK (or is on its way and cannot fail): the connection is as wanted.
+pub fn synced(steps: &[Step], wanted: &State, actual: &mut State, memory: &mut Memory) {
+    for v in steps.iter().flat_map(|s| s.sets.iter()) {
+        if let Some(value) = wanted.value(v) {
+            memory.accept(v, value.clone());
+        }
+    }
+    actual.clone_from(wanted);
+}
+
+/// A step of a sync was refused: what it was to set is not known any more. The steps before it were answered with OK, those
+/// after it are to be told here as well.
+pub fn refused(step: &Step, actual: &mut State) {
+    match step.send {
+        // A schema that cannot be entered leaves the old one.
+        Send::InitDb(_) => {}
+        Send::Query(_) => step.sets.iter().for_each(|v| actual.forget(v)),
+    }
+}
+
+/// A step of a sync that was not finished was answered with OK.
+pub fn accepted(step: &Step, wanted: &State, actual: &mut State) {
+    if let Send::InitDb(name) = &step.send {
+        actual.set_schema(Schema::Known(name.clone()));
+    }
+    for v in step.sets.iter() {
+        match wanted.value(v) {
+            Some(value) => actual.set(v, value.clone()),
+            None => actual.forget(v),
+        }
+    }
+}
+
+/// The variables that must be set, those included that setting others disturbs.
+fn differences(wanted: &State, actual: &State) -> VarSet {
+    let mut differ = VarSet::EMPTY;
+    let both = wanted.base().present().intersection(actual.base().present());
+    for v in both.iter() {
+        if actual.value(v) != wanted.value(v) {
+            differ.insert(v);
+            differ = differ.union(v.disturbs().intersection(both));
+        }
+    }
+    differ
+}
+
+/// Whether the connection reads names in utf8.
+fn speaks_utf8(actual: &State) -> bool {
+    let client = actual.get(Variable::CHARACTER_SET_CLIENT).flatten();
+    client.is_some_and(|name| name.starts_with(b"utf8"))
+}
+
+/// Makes the connection read utf8, which every server allows, so that a schema's name can be told.
+fn utf8_step() -> Step {
+    let sets = [Variable::CHARACTER_SET_CLIENT].into_iter().collect();
+    let send = Send::Query(b"SET @@SESSION.character_set_client=utf8mb4".to_vec());
+    Step { send, must_await: false, sets }
+}
+
+/// One SET for all variables that differ.
+fn set_step(wanted: &State, actual: &State, differ: VarSet, memory: &Memory) -> Option<Step> {
+    let mut text = b"SET ".to_vec();
+    let mut must_await = false;
+    let mut first = true;
+    let mut comma = |text: &mut Vec<u8>| {
+        if !std::mem::take(&mut first) {
+            text.push(b',');
+        }
+    };
+    for v in differ.iter() {
+        let Some(value) = wanted.value(v) else { continue };
+        comma(&mut text);
+        text.extend_from_slice(b"@@SESSION.");
+        text.extend_from_slice(v.name_on(wanted.base().server()).as_bytes());
+        text.push(b'=');
+        put_value(&mut text, v, value.as_deref());
+        must_await |= v.may_fail() || !memory.accepts(v, value);
+    }
+    for (name, value) in wanted.user_variables().iter() {
+        if actual.user_variables().get(name) == Some(value) {
+            continue;
+        }
+        comma(&mut text);
+        text.extend_from_slice(b"@`");
+        text.extend_from_slice(name);
+        text.extend_from_slice(b"`=");
+        put_user_value(&mut text, value);
+        must_await |= !value.cannot_fail();
+    }
+    (!first).then_some(Step { send: Send::Query(text), must_await, sets: differ })
+}
+
+#[cfg(test)]
+mod tests;

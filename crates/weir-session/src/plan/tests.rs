@@ -1,0 +1,307 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use weir_model::ServerFamily;
+
+use super::*;
+use crate::base::Base;
+use crate::user::{UserValue, charset_of};
+use crate::value::Value;
+use crate::variable::Server;
+
+const SERVER: Server = Server { family: ServerFamily::MySql, version: 90_704 };
+
+/// Of every kind, one privileged, one that disturbs another.
+const VARIABLES: [(&str, [&str; 3]); 9] = [
+    ("autocommit", ["ON", "OFF", "ON"]),
+    ("character_set_client", ["utf8mb4", "latin1", "gbk"]),
+    ("character_set_results", ["utf8mb4", "NULL", "binary"]),
+    ("collation_connection", ["utf8mb4_bin", "latin1_swedish_ci", "gbk_bin"]),
+    ("max_join_size", ["18446744073709551615", "5", "6"]),
+    ("sql_big_selects", ["ON", "OFF", "ON"]),
+    ("max_error_count", ["1024", "0", "64"]),
+    ("sql_mode", ["", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "NO_BACKSLASH_ESCAPES"]),
+    ("time_zone", ["SYSTEM", "+01:00", "Europe/Zürich"]),
+];
+
+fn variable(name: &str) -> Variable {
+    Variable::find(name.as_bytes()).unwrap()
+}
+
+fn value(i: usize, choice: usize) -> Value {
+    let text = VARIABLES[i].1[choice];
+    (text != "NULL").then(|| text.as_bytes().into())
+}
+
+fn base(choice: usize) -> Arc<Base> {
+    Arc::new(Base::new(SERVER, (0..VARIABLES.len()).map(|i| (variable(VARIABLES[i].0), value(i, choice)))))
+}
+
+/// A server's session that understands what plans send, and refuses what it is told to.
+struct Model {
+    schema: Option<Vec<u8>>,
+    charset: Vec<u8>,
+    values: BTreeMap<String, Option<Vec<u8>>>,
+    users: BTreeMap<String, String>,
+    /// Schemas and variables that it refuses.
+    dropped: bool,
+    refuses: Vec<(Variable, Option<Vec<u8>>)>,
+    revoked: bool,
+}
+
+impl Model {
+    fn of(actual: &State) -> Self {
+        let mut values = BTreeMap::new();
+        for v in actual.base().present().iter() {
+            // What Weir does not know is something that it would not guess.
+            let known = actual.get(v).map_or(Some(b"?".to_vec()), |known| known.map(<[u8]>::to_vec));
+            values.insert(v.name().to_owned(), known);
+        }
+        let schema = match actual.schema() {
+            Schema::Known(name) => Some(name.to_vec()),
+            _ => None,
+        };
+        let users = actual.user_variables().iter().map(|(name, value)| {
+            let mut text = Vec::new();
+            put_user_value(&mut text, value);
+            (String::from_utf8(name.to_vec()).unwrap(), String::from_utf8(text).unwrap())
+        });
+        let charset = values["character_set_client"].clone().unwrap();
+        let users = users.collect();
+        Self { schema, charset, values, users, dropped: false, refuses: Vec::new(), revoked: false }
+    }
+
+    /// Runs one step; false is an ERR packet.
+    fn run(&mut self, step: &Step) -> bool {
+        match &step.send {
+            Send::InitDb(_) if self.dropped => false,
+            Send::InitDb(name) => {
+                assert!(name.is_ascii() || self.charset.starts_with(b"utf8"), "the name would be misread");
+                self.schema = Some(name.to_vec());
+                true
+            }
+            Send::Query(text) => self.set(std::str::from_utf8(text).unwrap()),
+        }
+    }
+
+    fn set(&mut self, text: &str) -> bool {
+        assert!(text.is_ascii() && !text.contains(['\\', '"']), "{text}");
+        let list = split(text.strip_prefix("SET ").unwrap());
+        let mut next = (self.values.clone(), self.users.clone());
+        for (name, written) in list.iter().map(|item| item.split_once('=').unwrap()) {
+            if let Some(user) = name.strip_prefix("@`") {
+                next.1.insert(user.trim_end_matches('`').to_owned(), written.to_owned());
+                continue;
+            }
+            let name = name.strip_prefix("@@SESSION.").unwrap();
+            let read = read(written);
+            let v = variable(name);
+            if (self.revoked && v.may_fail()) || self.refuses.contains(&(v, read.clone())) {
+                return false;
+            }
+            if name == "max_join_size" {
+                next.0.insert("sql_big_selects".to_owned(), Some(b"disturbed".to_vec()));
+            }
+            if v.kind() == crate::variable::Kind::Numeric {
+                assert!(!written.starts_with('\''), "error 1232: {text}");
+            }
+            next.0.insert(name.to_owned(), read);
+        }
+        (self.values, self.users) = next;
+        self.charset = self.values["character_set_client"].clone().unwrap();
+        true
+    }
+}
+
+/// At commas outside of quotes.
+fn split(list: &str) -> Vec<&str> {
+    let mut inside = false;
+    list.split(|c| {
+        inside ^= c == '\'';
+        c == ',' && !inside
+    })
+    .collect()
+}
+
+fn read(written: &str) -> Option<Vec<u8>> {
+    if let Some(hex) = written.strip_prefix("_utf8mb4 X'") {
+        let digits = hex.trim_end_matches('\'').as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        return Some(digits.chunks(2).map(byte).collect());
+    }
+    (written != "NULL").then(|| written.trim_matches('\'').as_bytes().to_vec())
+}
+
+#[derive(Debug, Clone)]
+struct Session {
+    base: usize,
+    sets: Vec<(usize, usize)>,
+    forgets: Vec<usize>,
+    schema: usize,
+    users: Vec<(usize, usize)>,
+}
+
+impl Session {
+    fn state(&self) -> State {
+        let schemas =
+            [Schema::None, Schema::Known(b"a"[..].into()), Schema::Known("zürich".as_bytes().into())];
+        let mut state = State::new(base(self.base), schemas[self.schema].clone());
+        for &(i, choice) in &self.sets {
+            state.set(variable(VARIABLES[i].0), value(i, choice));
+        }
+        self.forgets.iter().for_each(|i| state.forget(variable(VARIABLES[*i].0)));
+        for &(name, choice) in &self.users {
+            let text = |bytes: &[u8], collation: &[u8]| UserValue::Text {
+                bytes: bytes.into(),
+                collation: collation.into(),
+            };
+            let values = [
+                UserValue::Number(b"-1.50"[..].into()),
+                UserValue::Binary(b"\0'\\"[..].into()),
+                text(b"o'clock", b"latin1_swedish_ci"),
+                text("é".as_bytes(), b"utf8mb4_bin"),
+                UserValue::Null,
+            ];
+            // NULL over a value is refused, which is part of the game.
+            let _ = state.set_user_variable([b"a", b"b"][name], values[choice].clone());
+        }
+        state
+    }
+}
+
+fn session(unknown: bool) -> impl Strategy<Value = Session> {
+    let n = VARIABLES.len();
+    let forgets = proptest::collection::vec(0..n, 0..if unknown { 3 } else { 1 });
+    let sets = proptest::collection::vec((0..n, 0..3usize), 0..6);
+    let users = proptest::collection::vec((0..2usize, 0..5usize), 0..3);
+    (0..2usize, sets, forgets, 0..3usize, users).prop_map(|(base, sets, forgets, schema, users)| Session {
+        base,
+        sets,
+        forgets,
+        schema,
+        users,
+    })
+}
+
+fn check_applied(model: &Model, wanted: &State) {
+    for v in wanted.base().present().iter() {
+        let expected = wanted.get(v).unwrap().map(<[u8]>::to_vec);
+        assert_eq!(model.values[v.name()], expected, "{}", v.name());
+    }
+    assert_eq!(Model::of(wanted).users, model.users);
+    assert_eq!(Model::of(wanted).schema, model.schema);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_plan_makes_the_connection_what_is_wanted(
+        wanted in session(false),
+        actual in session(true),
+        accepted_values in proptest::collection::vec((0..VARIABLES.len(), 0..3usize), 0..20),
+    ) {
+        let (wanted, mut actual) = (wanted.state(), actual.state());
+        let mut memory = Memory::new(1);
+        accepted_values.iter().for_each(|&(i, c)| memory.accept(variable(VARIABLES[i].0), value(i, c)));
+        let mut model = Model::of(&actual);
+        match plan_sync(&wanted, &actual, &memory) {
+            Plan::Nothing => check_applied(&model, &wanted),
+            Plan::Sync(steps) => {
+                prop_assert!(!wanted.same_as(&actual) && !steps.is_empty());
+                prop_assert!(steps.iter().all(|step| model.run(step)));
+                check_applied(&model, &wanted);
+                synced(&steps, &wanted, &mut actual, &mut memory);
+                prop_assert_eq!(plan_sync(&wanted, &actual, &memory), Plan::Nothing);
+            }
+            Plan::Reset(_) => {
+                let theirs = actual.user_variables();
+                let mut mine = theirs.iter().map(|(name, _)| wanted.user_variables().get(name));
+                let cannot = mine.any(|mine| matches!(mine, None | Some(UserValue::Null)));
+                prop_assert!(cannot);
+            }
+            Plan::ChangeUser(_) => prop_assert_eq!(wanted.schema(), &Schema::None),
+            Plan::Stay(_) => prop_assert!(false, "everything wanted is known"),
+        }
+    }
+
+    #[test]
+    fn what_can_be_refused_is_awaited(
+        wanted in session(false),
+        actual in session(true),
+        accepted_values in proptest::collection::vec((0..VARIABLES.len(), 0..3usize), 0..20),
+        revoked: bool,
+        dropped: bool,
+    ) {
+        let (wanted, mut actual) = (wanted.state(), actual.state());
+        let mut memory = Memory::new(2);
+        accepted_values.iter().for_each(|&(i, c)| memory.accept(variable(VARIABLES[i].0), value(i, c)));
+        let mut model = Model::of(&actual);
+        (model.revoked, model.dropped) = (revoked, dropped);
+        // It may refuse whatever it has not accepted before.
+        for (i, (name, values)) in VARIABLES.iter().enumerate() {
+            for choice in 0..values.len() {
+                let (v, value) = (variable(name), value(i, choice));
+                let utf8_client = v == Variable::CHARACTER_SET_CLIENT && choice == 0;
+                if !memory.accepts(v, &value) && !utf8_client {
+                    model.refuses.push((v, value.map(|text| text.to_vec())));
+                }
+            }
+        }
+        let Plan::Sync(steps) = plan_sync(&wanted, &actual, &memory) else { return Ok(()) };
+        let mut failed = false;
+        for step in &steps {
+            if model.run(step) {
+                accepted(step, &wanted, &mut actual);
+            } else {
+                prop_assert!(step.must_await, "{:?}", step);
+                refused(step, &mut actual);
+                failed = true;
+            }
+        }
+        // What Weir believes afterwards is true, as far as it believes anything.
+        for v in actual.base().present().iter() {
+            if let Some(known) = actual.get(v) {
+                prop_assert_eq!(model.values[v.name()].as_deref(), known, "{}", v.name());
+            }
+        }
+        if !failed {
+            synced(&steps, &wanted, &mut actual, &mut memory);
+            check_applied(&model, &wanted);
+        }
+    }
+}
+
+#[test]
+fn unknown_wanted_state_stays_where_it_is() {
+    let known = State::new(base(0), Schema::None);
+    let mut wanted = known.clone();
+    wanted.forget(Variable::SQL_MODE);
+    assert_eq!(plan_sync(&wanted, &known, &Memory::new(0)), Plan::Stay(Obstacle::WantedUnknown));
+}
+
+#[test]
+fn p47a_a_schema_is_awaited_and_accepted_values_are_not() {
+    let mut wanted = State::new(base(0), Schema::None);
+    let actual = wanted.clone();
+    wanted.set(Variable::SQL_MODE, Some(b"ANSI_QUOTES"[..].into()));
+    let mut memory = Memory::new(0);
+    assert!(plan_sync(&wanted, &actual, &memory).must_await());
+    memory.accept(Variable::SQL_MODE, Some(b"ANSI_QUOTES"[..].into()));
+    let Plan::Sync(steps) = plan_sync(&wanted, &actual, &memory) else { panic!() };
+    let text = b"SET @@SESSION.sql_mode='ANSI_QUOTES'".to_vec();
+    let sets = [Variable::SQL_MODE].into_iter().collect();
+    assert_eq!(steps, [Step { send: Send::Query(text), must_await: false, sets }]);
+    wanted.set_schema(Schema::Known(b"shop"[..].into()));
+    assert!(plan_sync(&wanted, &actual, &memory).must_await());
+    // A privileged one is awaited however often it was accepted.
+    let mut wanted = actual.clone();
+    wanted.set(variable("max_error_count"), Some(b"1"[..].into()));
+    memory.accept(variable("max_error_count"), Some(b"1"[..].into()));
+    assert!(plan_sync(&wanted, &actual, &memory).must_await());
+}
+
+#[test]
+fn character_sets_are_found_in_collations() {
+    assert_eq!(charset_of(b"utf8mb4_0900_ai_ci"), b"utf8mb4");
+}

@@ -1,0 +1,71 @@
+//! Prepared statements: a client's own, by Weir's ids, and those that a server connection has.
+
+use std::sync::Arc;
+
+use crate::state::{Schema, State};
+use crate::value::Value;
+use crate::variable::Variable;
+
+mod client;
+mod server;
+
+pub use client::{ClientStatement, ClientStatements, Refusal};
+pub use server::{Needs, ServerStatements};
+
+/// What decides how the server reads a text when it prepares it. Statements whose keys are equal are the same statement, whoever
+/// prepared them: connections share them between clients.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PreparedKey {
+    text: Arc<[u8]>,
+    schema: Schema,
+    sql_mode: Option<Value>,
+    character_set_client: Option<Value>,
+    collation_connection: Option<Value>,
+    /// Which of its client's statements with this text it is, from 0: two of one client never share one on the server, for each
+    /// may have long data and a cursor of its own.
+    copy: u32,
+}
+
+impl PreparedKey {
+    /// The key of a text that is prepared in this state. None while something of it is unknown: the statement is then prepared
+    /// on the session's connection, and the session keeps it until the state was read back.
+    pub fn new(text: Arc<[u8]>, state: &State) -> Option<Self> {
+        let value = |v| state.value(v).cloned();
+        let key = Self {
+            text,
+            schema: state.schema().clone(),
+            sql_mode: value(Variable::SQL_MODE),
+            character_set_client: value(Variable::CHARACTER_SET_CLIENT),
+            collation_connection: value(Variable::COLLATION_CONNECTION),
+            copy: 0,
+        };
+        state.is_known().then_some(key)
+    }
+
+    /// The text as the client sent it.
+    pub fn text(&self) -> &Arc<[u8]> {
+        &self.text
+    }
+
+    /// Makes a state one in which the text is read as it was when the client prepared it: COM_STMT_PREPARE on another
+    /// connection belongs between the sync to this state and the sync to the one in which it is executed. In the usual case
+    /// both are the same, and nothing is sent.
+    pub fn prepare_state(&self, now: &State) -> State {
+        let mut state = now.clone();
+        state.set_schema(self.schema.clone());
+        let values = [
+            (Variable::SQL_MODE, &self.sql_mode),
+            (Variable::CHARACTER_SET_CLIENT, &self.character_set_client),
+            (Variable::COLLATION_CONNECTION, &self.collation_connection),
+        ];
+        for (v, value) in values {
+            if let Some(value) = value {
+                state.set(v, value.clone());
+            }
+        }
+        state
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! The state of a session, as absolute values.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+use foldhash::quality::FixedState;
+use weir_wire::Malformed;
+
+use crate::base::{Base, read_row, read_text};
+use crate::user::{NotTracked, UserValue, UserVariables};
+use crate::value::Value;
+use crate::variable::{VarSet, Variable};
+
+/// The default schema of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Schema {
+    /// Its name, in utf8.
+    Known(Arc<[u8]>),
+    /// The session has none.
+    None,
+    /// Not known until it is read back.
+    Unknown,
+}
+
+/// The state of a session: schema, movable variables, literal user variables.
+///
+/// A client has one (what it wants), and so has each server connection (what is actual there); after a statement of that
+/// client on that connection both have learned the same. A state that is like its base owns nothing; clones share what
+/// they have in common.
+#[derive(Debug, Clone)]
+pub struct State {
+    base: Arc<Base>,
+    schema: Schema,
+    /// What differs from the base, sorted.
+    changes: Option<Arc<Vec<(Variable, Value)>>>,
+    users: Option<Arc<UserVariables>>,
+    unknown: VarSet,
+    /// The wrapping sum of the hashes of all known parts.
+    fingerprint: u64,
+}
+
+impl State {
+    /// The state of a connection whose values have just been read.
+    pub fn new(base: Arc<Base>, schema: Schema) -> Self {
+        let values = base.present().iter().map(|v| hash(&(v, base.value(v))));
+        let fingerprint = values.fold(hash(&schema), u64::wrapping_add);
+        Self { base, schema, changes: None, users: None, unknown: VarSet::EMPTY, fingerprint }
+    }
+
+    pub fn base(&self) -> &Arc<Base> {
+        &self.base
+    }
+
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub fn set_schema(&mut self, schema: Schema) {
+        let change = hash(&schema).wrapping_sub(hash(&self.schema));
+        self.fingerprint = self.fingerprint.wrapping_add(change);
+        self.schema = schema;
+    }
+
+    /// The value of a variable. The outer None: not known, or this server does not have it; the inner: NULL.
+    pub fn get(&self, v: Variable) -> Option<Option<&[u8]>> {
+        self.value(v).map(Option::as_deref)
+    }
+
+    /// Sets what a variable is known to be.
+    pub fn set(&mut self, v: Variable, value: Value) {
+        if !self.base.present().contains(v) || self.value(v) == Some(&value) {
+            return;
+        }
+        let old = self.value(v).map_or(0, |old| hash(&(v, old)));
+        self.fingerprint = self.fingerprint.wrapping_sub(old).wrapping_add(hash(&(v, &value)));
+        self.unknown.remove(v);
+        let like_base = self.base.value(v) == &value;
+        if like_base && self.changes.is_none() {
+            return;
+        }
+        let changes = Arc::make_mut(self.changes.get_or_insert_default());
+        match (changes.binary_search_by_key(&v, |(v, _)| *v), like_base) {
+            (Ok(at), true) => drop(changes.remove(at)),
+            (Ok(at), false) => changes[at].1 = value,
+            (Err(_), true) => {}
+            (Err(at), false) => changes.insert(at, (v, value)),
+        }
+        if changes.is_empty() {
+            self.changes = None;
+        }
+    }
+
+    /// The value of a variable is no longer known.
+    pub fn forget(&mut self, v: Variable) {
+        if let Some(old) = self.value(v).map(|old| hash(&(v, old))) {
+            self.fingerprint = self.fingerprint.wrapping_sub(old);
+            self.unknown.insert(v);
+        }
+    }
+
+    /// No variable's value and no schema is known any longer.
+    pub fn forget_all(&mut self) {
+        self.base.present().iter().for_each(|v| self.forget(v));
+        self.set_schema(Schema::Unknown);
+    }
+
+    /// The variables whose values are not known.
+    pub fn unknown(&self) -> VarSet {
+        self.unknown
+    }
+
+    /// Whether the schema and all variables are known: only then can another connection stand in for this one.
+    pub fn is_known(&self) -> bool {
+        self.unknown.is_empty() && self.schema != Schema::Unknown
+    }
+
+    /// The statement that reads back what is not known, and the schema.
+    pub fn read_back_text(&self) -> String {
+        read_text(self.base.server(), self.unknown)
+    }
+
+    /// Takes the row that answers [`Self::read_back_text`].
+    ///
+    /// # Errors
+    /// [`Malformed`] when the row is not of that statement; the state is as before.
+    pub fn read_back(&mut self, row: &[Option<&[u8]>]) -> Result<(), Malformed> {
+        let (schema, values) = read_row(self.unknown, row)?;
+        self.set_schema(schema);
+        values.into_iter().for_each(|(v, value)| self.set(v, value));
+        Ok(())
+    }
+
+    pub fn user_variables(&self) -> &UserVariables {
+        static NONE: UserVariables = UserVariables::NONE;
+        self.users.as_deref().unwrap_or(&NONE)
+    }
+
+    /// Sets what a user variable is known to be.
+    ///
+    /// # Errors
+    /// As [`UserVariables::set`]: the caller must pin.
+    pub fn set_user_variable(&mut self, name: &[u8], value: UserValue) -> Result<(), NotTracked> {
+        let mut next = self.user_variables().clone();
+        next.set(name, value)?;
+        let change = hash(&next).wrapping_sub(self.users.as_deref().map_or(0, hash));
+        self.fingerprint = self.fingerprint.wrapping_add(change);
+        self.users = Some(Arc::new(next));
+        Ok(())
+    }
+
+    /// A number that is equal for equal states: to look for a connection by. Equal numbers prove nothing;
+    /// [`Self::same_as`] does.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Whether both are known and equal in everything. Cheap where the states share a base and differ in little.
+    pub fn same_as(&self, other: &Self) -> bool {
+        if self.fingerprint != other.fingerprint || !self.is_known() || !other.is_known() {
+            return false;
+        }
+        let variables = if Arc::ptr_eq(&self.base, &other.base) {
+            self.changes == other.changes
+        } else {
+            let (mine, theirs) = (self.base.present(), other.base.present());
+            mine == theirs && mine.iter().all(|v| self.value(v) == other.value(v))
+        };
+        variables && self.schema == other.schema && self.user_variables() == other.user_variables()
+    }
+
+    /// Appends what answers depend on, apart from the statement and the data: the schema and every variable that affects
+    /// results, in a form that is equal only for equal values. False, with `out` as it was: something is unknown, or the
+    /// session has user variables.
+    pub fn put_results_key(&self, out: &mut Vec<u8>) -> bool {
+        if !self.is_known() || !self.user_variables().is_empty() {
+            return false;
+        }
+        let schema = match &self.schema {
+            Schema::Known(name) => Some(&**name),
+            _ => None,
+        };
+        put_part(out, schema);
+        for v in self.base.present().iter().filter(|v| v.affects_results()) {
+            out.push(v.index() as u8);
+            put_part(out, self.get(v).flatten());
+        }
+        true
+    }
+
+    pub(crate) fn value(&self, v: Variable) -> Option<&Value> {
+        if self.unknown.contains(v) || !self.base.present().contains(v) {
+            return None;
+        }
+        let changed = self.changes.as_ref().and_then(|changes| {
+            let at = changes.binary_search_by_key(&v, |(v, _)| *v).ok()?;
+            changes.get(at).map(|(_, value)| value)
+        });
+        Some(changed.unwrap_or_else(|| self.base.value(v)))
+    }
+}
+
+fn put_part(out: &mut Vec<u8>, part: Option<&[u8]>) {
+    // No value is as long as that, so NULL is told from every text.
+    let length = part.map_or(u32::MAX, |p| p.len() as u32);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(part.unwrap_or_default());
+}
+
+/// The seed is fixed: what is decided by these numbers alone must be the same on every worker.
+fn hash(part: &impl Hash) -> u64 {
+    FixedState::with_seed(0x5745_4952).hash_one(part)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+use weir_model::ServerFamily;
+
+use super::*;
+use crate::variable::Server;
+
+pub(crate) const SERVER: Server = Server { family: ServerFamily::MySql, version: 90_704 };
+
+pub(crate) fn text(value: &str) -> Value {
+    Some(value.as_bytes().into())
+}
+
+fn base() -> Arc<Base> {
+    let values = [
+        (Variable::AUTOCOMMIT, text("ON")),
+        (Variable::CHARACTER_SET_CLIENT, text("utf8mb4")),
+        (Variable::CHARACTER_SET_RESULTS, text("utf8mb4")),
+        (Variable::COLLATION_CONNECTION, text("utf8mb4_0900_ai_ci")),
+        (Variable::SQL_MODE, text("")),
+        (Variable::WAIT_TIMEOUT, text("28800")),
+    ];
+    Arc::new(Base::new(SERVER, values))
+}
+
+#[test]
+fn an_idle_session_is_small() {
+    assert!(size_of::<State>() <= 96, "{}", size_of::<State>());
+    let whole = size_of::<State>() + size_of::<crate::Pins>() + size_of::<crate::Leftovers>();
+    assert!(whole + size_of::<crate::ClientStatements>() < 200, "{whole}");
+}
+
+#[test]
+fn the_same_values_are_the_same_state_whatever_the_way_there() {
+    let fresh = State::new(base(), Schema::None);
+    let mut one = fresh.clone();
+    one.set(Variable::SQL_MODE, text("ANSI"));
+    assert!(!one.same_as(&fresh) && one.fingerprint() != fresh.fingerprint());
+    let other_base = [
+        (Variable::AUTOCOMMIT, text("ON")),
+        (Variable::CHARACTER_SET_CLIENT, text("utf8mb4")),
+        (Variable::CHARACTER_SET_RESULTS, text("utf8mb4")),
+        (Variable::COLLATION_CONNECTION, text("utf8mb4_0900_ai_ci")),
+        (Variable::SQL_MODE, text("ANSI")),
+        (Variable::WAIT_TIMEOUT, text("28800")),
+    ];
+    let two = State::new(Arc::new(Base::new(SERVER, other_base)), Schema::None);
+    assert!(one.same_as(&two) && two.same_as(&one));
+    one.set(Variable::SQL_MODE, text(""));
+    assert!(one.same_as(&fresh) && one.changes.is_none());
+}
+
+#[test]
+fn nothing_unknown_is_the_same_as_anything() {
+    let fresh = State::new(base(), Schema::None);
+    let mut state = fresh.clone();
+    state.forget(Variable::SQL_MODE);
+    assert!(!state.same_as(&fresh) && !state.same_as(&state.clone()));
+    assert_eq!(state.get(Variable::SQL_MODE), None);
+    assert_eq!(state.read_back_text(), "SELECT HEX(DATABASE()),@@SESSION.sql_mode");
+    assert!(state.read_back(&[Some(b"61")]).is_err() && !state.is_known());
+    state.read_back(&[Some(b"61"), Some(b"ANSI")]).unwrap();
+    assert_eq!(state.schema(), &Schema::Known(b"a"[..].into()));
+    state.set_schema(Schema::None);
+    state.set(Variable::SQL_MODE, text(""));
+    assert!(state.same_as(&fresh));
+}
+
+#[test]
+fn forgetting_all_and_reading_back_is_a_round_trip() {
+    let fresh = State::new(base(), Schema::Known(b"a"[..].into()));
+    let mut state = fresh.clone();
+    state.forget_all();
+    assert_eq!(state.unknown(), fresh.base().present());
+    let row: Vec<_> = std::iter::once(Some(&b"61"[..]))
+        .chain(fresh.base().present().iter().map(|v| fresh.base().get(v)))
+        .collect();
+    state.read_back(&row).unwrap();
+    assert!(state.same_as(&fresh));
+}
+
+#[test]
+fn a_variable_that_the_server_lacks_is_not_set() {
+    let mut state = State::new(base(), Schema::None);
+    state.set(Variable::TRANSACTION_ISOLATION, text("SERIALIZABLE"));
+    assert_eq!(state.get(Variable::TRANSACTION_ISOLATION), None);
+    assert!(state.is_known());
+}
+
+#[test]
+fn the_results_key_has_what_shows_and_nothing_else() {
+    let key = |change: &dyn Fn(&mut State)| {
+        let mut state = State::new(base(), Schema::None);
+        change(&mut state);
+        let mut out = Vec::new();
+        state.put_results_key(&mut out).then_some(out)
+    };
+    let fresh = key(&|_| {});
+    assert!(fresh.is_some());
+    assert_eq!(key(&|s| s.set(Variable::WAIT_TIMEOUT, text("1"))), fresh);
+    assert_ne!(key(&|s| s.set(Variable::SQL_MODE, text("ANSI"))), fresh);
+    assert_ne!(key(&|s| s.set(Variable::CHARACTER_SET_RESULTS, None)), fresh);
+    assert_ne!(key(&|s| s.set_schema(Schema::Known(b""[..].into()))), fresh);
+    assert_eq!(key(&|s| s.forget(Variable::SQL_MODE)), None);
+    assert_eq!(key(&|s| s.set_user_variable(b"a", UserValue::Null).unwrap()), None);
+}

@@ -1,0 +1,234 @@
+//! User variables whose values are known because the client wrote them as literals.
+
+use std::sync::Arc;
+
+use crate::value::{is_number, put_hex};
+
+/// More user variables than this in one session are not tracked: the next pins it.
+pub const MAX_VARIABLES: usize = 32;
+
+/// Names and values of one session's user variables together take at most this many bytes, else the next pins it.
+pub const MAX_BYTES: usize = 4096;
+
+/// The value of a user variable.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum UserValue {
+    /// An integer, decimal or floating point literal, as the client wrote it: its form decides its type.
+    Number(Arc<[u8]>),
+    /// A hexadecimal or bit literal: the bytes, of character set `binary`.
+    Binary(Arc<[u8]>),
+    /// A string: its bytes in the character set of the collation that it was given.
+    Text { bytes: Arc<[u8]>, collation: Arc<[u8]> },
+    /// NULL, given to a variable that was not set before. (One that was set keeps its old type, which is not known
+    /// here: that is no literal.)
+    Null,
+}
+
+impl UserValue {
+    /// Whether assigning it again cannot fail: anything but text with multi-byte characters, which the server checks.
+    pub fn cannot_fail(&self) -> bool {
+        !matches!(self, Self::Text { bytes, .. } if !bytes.is_ascii())
+    }
+
+    fn can_be_repeated(&self) -> bool {
+        match self {
+            Self::Number(text) => is_numeric_literal(text),
+            Self::Text { bytes, collation } => {
+                let utf8 = collation.starts_with(b"utf8");
+                let name = collation.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+                name && !collation.is_empty() && (!utf8 || std::str::from_utf8(bytes).is_ok())
+            }
+            Self::Binary(_) | Self::Null => true,
+        }
+    }
+}
+
+/// The tracked user variables of a session, sorted by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct UserVariables {
+    list: Vec<(Arc<[u8]>, UserValue)>,
+}
+
+/// Why a user variable is not tracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotTracked {
+    #[error("the name of a user variable has characters besides ASCII letters, digits, `_`, `.` and `$`")]
+    Name,
+    #[error("more than {MAX_VARIABLES} user variables or {MAX_BYTES} bytes")]
+    Limit,
+    #[error("NULL was given to a user variable that had a value, and it keeps that value's type")]
+    TypeOfNull,
+    #[error("a literal in a form that cannot be repeated")]
+    Form,
+}
+
+impl UserVariables {
+    pub(crate) const NONE: Self = Self { list: Vec::new() };
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn get(&self, name: &[u8]) -> Option<&UserValue> {
+        let at = self.find(&name.to_ascii_lowercase()).ok()?;
+        Some(&self.list[at].1)
+    }
+
+    /// Every variable, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &UserValue)> {
+        self.list.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// Sets a variable; names do not depend on the case of letters (MySQL manual, "User-Defined Variables").
+    ///
+    /// # Errors
+    /// [`NotTracked`]: nothing has changed here, and the caller must pin.
+    pub fn set(&mut self, name: &[u8], value: UserValue) -> Result<(), NotTracked> {
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+        if name.is_empty() || !name.iter().all(plain) {
+            return Err(NotTracked::Name);
+        }
+        if !value.can_be_repeated() {
+            return Err(NotTracked::Form);
+        }
+        let name = name.to_ascii_lowercase();
+        let found = self.find(&name);
+        let known = found.is_ok();
+        if known && value == UserValue::Null {
+            return Err(NotTracked::TypeOfNull);
+        }
+        let old = found.map_or(0, |at| size(&name, &self.list[at].1));
+        let bytes = self.bytes() - old + size(&name, &value);
+        if bytes > MAX_BYTES || (!known && self.list.len() == MAX_VARIABLES) {
+            return Err(NotTracked::Limit);
+        }
+        match found {
+            Ok(at) => self.list[at].1 = value,
+            Err(at) => self.list.insert(at, (name.into(), value)),
+        }
+        Ok(())
+    }
+
+    /// Whether every variable of `self` is set in `other` to a value that an assignment can replace by `other`'s.
+    ///
+    /// A variable that is set can never be made unset again, nor NULL as if fresh, but by a reset: after SET @a = NULL
+    /// it keeps a type of its own (measured on both servers).
+    pub fn can_become(&self, other: &Self) -> bool {
+        self.list.iter().all(|(name, value)| match other.get(name) {
+            None => false,
+            Some(UserValue::Null) => *value == UserValue::Null,
+            Some(_) => true,
+        })
+    }
+
+    fn find(&self, name: &[u8]) -> Result<usize, usize> {
+        self.list.binary_search_by(|(n, _)| (**n).cmp(name))
+    }
+
+    fn bytes(&self) -> usize {
+        self.list.iter().map(|(name, value)| size(name, value)).sum()
+    }
+}
+
+/// Appends the value so that it has the same type, character set and collation on another connection.
+pub fn put_user_value(out: &mut Vec<u8>, value: &UserValue) {
+    match value {
+        UserValue::Number(text) => out.extend_from_slice(text),
+        UserValue::Binary(bytes) => put_hex(out, bytes),
+        UserValue::Null => out.extend_from_slice(b"NULL"),
+        UserValue::Text { bytes, collation } => {
+            out.push(b'_');
+            out.extend_from_slice(charset_of(collation));
+            out.push(b' ');
+            put_hex(out, bytes);
+            out.extend_from_slice(b" COLLATE ");
+            out.extend_from_slice(collation);
+        }
+    }
+}
+
+/// The character set of a collation: what stands before its first `_` (`binary` has none).
+pub fn charset_of(collation: &[u8]) -> &[u8] {
+    collation.split(|b| *b == b'_').next().unwrap_or(collation)
+}
+
+/// An integer, decimal or floating point literal, with a minus sign in front or not.
+fn is_numeric_literal(text: &[u8]) -> bool {
+    let exponent = text.iter().position(|b| matches!(b, b'e' | b'E'));
+    let (mantissa, exponent) = exponent.map_or((text, None), |at| (&text[..at], Some(&text[at + 1..])));
+    let whole = |text: &[u8]| {
+        let text = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text);
+        !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+    };
+    is_number(mantissa) && exponent.is_none_or(whole)
+}
+
+fn size(name: &[u8], value: &UserValue) -> usize {
+    name.len()
+        + match value {
+            UserValue::Number(b) | UserValue::Binary(b) => b.len(),
+            UserValue::Text { bytes, collation } => bytes.len() + collation.len(),
+            UserValue::Null => 0,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> UserValue {
+        UserValue::Number(text.as_bytes().into())
+    }
+
+    #[test]
+    fn names_ignore_case_and_limits_hold() {
+        let mut vars = UserVariables::default();
+        assert_eq!(vars.set(b"A", number("1")), Ok(()));
+        assert_eq!(vars.set(b"a", number("2")), Ok(()));
+        assert_eq!(vars.get(b"A"), Some(&number("2")));
+        assert_eq!(vars.set("é".as_bytes(), number("1")), Err(NotTracked::Name));
+        assert_eq!(vars.set(b"a`", number("1")), Err(NotTracked::Name));
+        assert_eq!(vars.set(b"a", UserValue::Null), Err(NotTracked::TypeOfNull));
+        assert_eq!(vars.set(b"n", number("1 OR 1")), Err(NotTracked::Form));
+        let long = UserValue::Binary(vec![0; MAX_BYTES].into());
+        assert_eq!(vars.set(b"long", long), Err(NotTracked::Limit));
+        for i in 1..MAX_VARIABLES {
+            assert_eq!(vars.set(format!("v{i}").as_bytes(), number("1")), Ok(()));
+        }
+        assert_eq!(vars.set(b"one_more", number("1")), Err(NotTracked::Limit));
+        assert_eq!(vars.set(b"v1", number("2")), Ok(()), "a known one may still change");
+    }
+
+    #[test]
+    fn numbers_are_repeated_as_they_were_written() {
+        for ok in ["0", "-5", "1.50", "1e3", "1.5E-3", "18446744073709551615"] {
+            assert!(is_numeric_literal(ok.as_bytes()), "{ok}");
+        }
+        for bad in ["", "-", "1.", "e3", "1e", "0x41", "1e3e", "NULL", "1 "] {
+            assert!(!is_numeric_literal(bad.as_bytes()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn text_carries_its_collation() {
+        let mut out = Vec::new();
+        let value =
+            UserValue::Text { bytes: b"a'\xE4"[..].into(), collation: b"latin1_german1_ci"[..].into() };
+        put_user_value(&mut out, &value);
+        assert_eq!(out, b"_latin1 X'6127E4' COLLATE latin1_german1_ci");
+        assert_eq!(charset_of(b"binary"), b"binary");
+    }
+
+    #[test]
+    fn what_is_set_cannot_be_unset() {
+        let mut one = UserVariables::default();
+        let none = one.clone();
+        one.set(b"a", number("1")).unwrap();
+        let mut null = none.clone();
+        null.set(b"a", UserValue::Null).unwrap();
+        assert!(
+            none.can_become(&one) && one.can_become(&one) && null.can_become(&one) && null.can_become(&null)
+        );
+        assert!(!one.can_become(&none) && !null.can_become(&none) && !one.can_become(&null));
+    }
+}

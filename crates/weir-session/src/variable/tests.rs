@@ -1,0 +1,45 @@
+use super::*;
+
+#[test]
+fn the_table_is_sorted_fits_a_set_and_has_no_double() {
+    const { assert!(Variable::COUNT < 128) };
+    let names: Vec<_> = Variable::all().map(Variable::name).collect();
+    assert!(names.windows(2).all(|w| w[0] < w[1]));
+    for v in Variable::all() {
+        assert_eq!(Variable::find(v.name().to_uppercase().as_bytes()), Some(v));
+        let disturbed = v.disturbs();
+        assert!(disturbed.iter().all(|d| d > v), "{} must be set before what it disturbs", v.name());
+    }
+}
+
+#[test]
+fn aliases_and_followers_are_found() {
+    assert_eq!(Variable::find(b"tx_isolation"), Some(Variable::TRANSACTION_ISOLATION));
+    assert_eq!(Variable::find(b"Character_Set_Connection"), Some(Variable::COLLATION_CONNECTION));
+    assert_eq!(Variable::find(b"storage_engine").map(Variable::name), Some("default_storage_engine"));
+    for name in [&b""[..], b"insert_id", b"timestamp", b"sql_log_bin", b"nosuch"] {
+        assert_eq!(Variable::find(name), None);
+    }
+}
+
+#[test]
+fn names_follow_family_and_version() {
+    let on = |family, version| Variable::TRANSACTION_ISOLATION.name_on(Server { family, version });
+    assert_eq!(on(ServerFamily::MariaDb, 101_119), "tx_isolation");
+    assert_eq!(on(ServerFamily::MariaDb, 110_802), "transaction_isolation");
+    assert_eq!(on(ServerFamily::MySql, 90_704), "transaction_isolation");
+    let names = Variable::DEFAULT_COLLATION_FOR_UTF8MB4;
+    assert!(names.exists_on(Server { family: ServerFamily::MySql, version: 80_400 }));
+    assert!(!names.exists_on(Server { family: ServerFamily::MySql, version: 50_744 }));
+    assert!(!names.exists_on(Server { family: ServerFamily::MariaDb, version: 110_802 }));
+}
+
+#[test]
+fn sets_hold_what_was_put_in() {
+    let mut set: VarSet = [Variable::SQL_MODE, Variable::AUTOCOMMIT].into_iter().collect();
+    assert_eq!((set.len(), set.contains(Variable::SQL_MODE)), (2, true));
+    assert!(set.iter().eq([Variable::AUTOCOMMIT, Variable::SQL_MODE]));
+    set.remove(Variable::SQL_MODE);
+    set.remove(Variable::AUTOCOMMIT);
+    assert!(set.is_empty());
+}
