@@ -41,7 +41,7 @@ impl Session {
     pub(crate) fn analyse<'a>(&mut self, payload: &'a [u8]) -> Asked<'a> {
         let plain = |text| Asked { meaning: Meaning::ForServer, local_infile: false, text };
         // A payload that ends within its attributes is the server's to refuse.
-        let Ok(offset) = statement_offset(payload, self.caps) else { return plain(&[]) };
+        let Ok(offset) = statement_offset(payload, self.server.caps) else { return plain(&[]) };
         let sql = &payload[offset..];
         let mode = self.lex_mode();
         let look = quick(sql, mode, MULTI);
@@ -54,7 +54,7 @@ impl Session {
             return Asked { meaning: Meaning::ShowSession, local_infile: false, text: &[] };
         }
         let mapped = parse_kill(sql, mode).and_then(|kill| {
-            Some((self.worker.shared.registry.server_id(kill.id, self.place)?, kill.id_span))
+            Some((self.worker.shared.registry.server_id(kill.id, self.server.place)?, kill.id_span))
         });
         let meaning = match mapped {
             Some((id, span)) => {
@@ -67,7 +67,7 @@ impl Session {
 
     /// Looks at the first part of a COM_QUERY too long to hold: what it begins with is all there is to go by.
     pub(crate) fn analyse_part(&mut self, so_far: &[u8]) {
-        let Ok(offset) = statement_offset(so_far, self.caps) else { return };
+        let Ok(offset) = statement_offset(so_far, self.server.caps) else { return };
         let found = Statement::classify(&so_far[offset..], self.lex_mode(), false);
         self.current.local_infile = found.local_infile;
         self.current.kind = Some(StatementKind::Other);

@@ -67,7 +67,8 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
             worker.stats().auth_failed(AuthFailure::RefusedByServer);
             identity.rejected(&worker, &error);
             pad(started, settings.limits.auth_failure_delay).await;
-            if session.family == ServerFamily::MariaDb && matches!(error, ConnectError::Refused { .. }) {
+            if session.server.family == ServerFamily::MariaDb && matches!(error, ConnectError::Refused { .. })
+            {
                 return go_on(session, client, &error.to_client().to_payload()).await;
             }
             return Err(give_up(session, client, &error.to_client(), CloseReason::AuthFailed).await);
@@ -100,20 +101,20 @@ async fn at_server(
 ) -> Result<(Vec<u8>, Secret), ConnectError> {
     let target = session.worker.shared.upstream.target();
     let secret = candidates.first().cloned().unwrap_or_default();
-    session.server.restart_sequence();
-    let early = std::mem::take(&mut session.held_down);
-    let mut server = PacketStream::new(session.server.take(), early, weir_wire::MAX_PAYLOAD);
-    let plugin = session.greeting.plugin.clone();
+    session.server.stream.restart_sequence();
+    let early = std::mem::take(&mut session.server.held);
+    let mut server = PacketStream::new(session.server.stream.take(), early, weir_wire::MAX_PAYLOAD);
+    let plugin = session.server.greeting.plugin.clone();
     let result = weir_pool::change_user(
         &target,
         &mut server,
-        session.caps,
+        session.server.caps,
         request.clone(),
         secret.clone(),
-        (&plugin, &mut session.server_nonce),
+        (&plugin, &mut session.server.nonce),
     )
     .await;
-    (session.server, session.held_down) = server.into_parts();
+    (session.server.stream, session.server.held) = server.into_parts();
     Ok((result?, secret))
 }
 

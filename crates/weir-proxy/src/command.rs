@@ -62,7 +62,9 @@ impl Session {
                 let err = ErrPacket::new(SPECIFIC_ACCESS_DENIED, b"42000", text);
                 return self.refuse_command(cx, command, packet.len(), &err);
             }
-            com::CLONE | com::SUBSCRIBE_GROUP_REPLICATION_STREAM if self.family == ServerFamily::MySql => {
+            com::CLONE | com::SUBSCRIBE_GROUP_REPLICATION_STREAM
+                if self.server.family == ServerFamily::MySql =>
+            {
                 let text = "This version of Weir doesn't yet support COM_CLONE and group replication streams; connect to the server itself";
                 let err = ErrPacket::new(NOT_SUPPORTED_YET, b"42000", text);
                 return self.refuse_command(cx, command, packet.len(), &err);
@@ -131,7 +133,7 @@ impl Session {
             _ => 0,
         };
         let too_short = packet.len() < weir_wire::HEADER + 1 + least;
-        if too_short && self.family == ServerFamily::MySql { Shape::Single } else { shape(command) }
+        if too_short && self.server.family == ServerFamily::MySql { Shape::Single } else { shape(command) }
     }
 
     /// The phase that follows when the server has got all of a request.
@@ -160,7 +162,7 @@ impl Session {
         current.ended = current.started;
         (current.bytes_in, current.bytes_out) = (0, 0);
         self.walker.begin(shape);
-        if let Some(renumber) = &mut self.renumber {
+        if let Some(renumber) = &mut self.server.renumber {
             renumber.restart();
         }
         if let Some(seq) = &mut self.up_seq {
@@ -168,12 +170,12 @@ impl Session {
             *seq = 1;
         }
         self.client.follow_sequence();
-        self.server.restart_sequence();
+        self.server.stream.restart_sequence();
     }
 
     fn send_up(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<(), Exit> {
         self.current.bytes_in += bytes.len() as u64;
-        if let Err(e) = self.to_server.send(&mut self.server, cx, bytes) {
+        if let Err(e) = self.to_server.send(&mut self.server.stream, cx, bytes) {
             self.server_write_failed(&e)?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use weir_model::CloseReason;
 use weir_net::with_scratch;
 use weir_wire::command;
 use weir_wire::packet::ErrPacket;
-use weir_wire::request::LocalInfile;
+use weir_wire::request::Span;
 use weir_wire::response::Event;
 
 /// ER_NET_READ_ERROR. Not CR_SERVER_LOST (2013), which clients give themselves: MariaDB's library takes an ERR packet
@@ -47,9 +47,9 @@ impl Session {
 
     fn poll_server(&mut self, cx: &mut Context<'_>, discard: bool) -> Result<Turn, Exit> {
         with_scratch(|scratch| {
-            let held = self.held_down.len();
-            scratch[..held].copy_from_slice(&self.held_down);
-            let n = match self.server.poll_read(cx, &mut scratch[held..]) {
+            let held = self.server.held.len();
+            scratch[..held].copy_from_slice(&self.server.held);
+            let n = match self.server.stream.poll_read(cx, &mut scratch[held..]) {
                 Poll::Pending => return Ok(Turn::Blocked),
                 Poll::Ready(Ok(0)) => return Err(self.server_gone(CloseReason::ServerGone)),
                 Poll::Ready(Ok(n)) => n,
@@ -58,7 +58,7 @@ impl Session {
                     return Err(self.server_gone(CloseReason::ServerIo));
                 }
             };
-            self.held_down.clear();
+            self.server.held.clear();
             let bytes = &scratch[..held + n];
             let answered = self.phase != Phase::Idle;
             let passed = if answered {
@@ -71,12 +71,12 @@ impl Session {
                 bytes.len()
             };
             if passed < bytes.len() {
-                self.held_down.extend_from_slice(&bytes[passed..]);
+                self.server.held.extend_from_slice(&bytes[passed..]);
             }
             let now = self.done_at(answered);
             self.current.bytes_out += passed as u64;
             let bytes = &mut scratch[..passed];
-            if let (true, Some(renumber)) = (answered, &mut self.renumber) {
+            if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
             }
             if !discard && let Err(e) = self.to_client.send(&mut self.client, cx, bytes) {
@@ -120,11 +120,11 @@ impl Session {
                 Event::LocalInfileAsked if self.current.local_infile => self.walker.allow_local_infile(),
                 Event::LocalInfileAsked => return Walked::Exit(refuse_local_infile()),
                 Event::LocalInfileSent => {
-                    self.server.follow_sequence();
+                    self.server.stream.follow_sequence();
                     if let Some(seq) = &mut self.up_seq {
                         *seq = self.walker.next_seq();
                     }
-                    self.phase = Phase::LocalInfile(LocalInfile::default());
+                    self.phase = Phase::LocalInfile(Span::local_infile());
                     return Walked::PassOn(at);
                 }
             }
@@ -176,7 +176,7 @@ impl Session {
             Phase::Request(_) if self.to_server.is_empty() && self.walker.error().is_some() => {
                 Exit::Close(reason)
             }
-            _ if !self.walker.at_boundary() || !self.held_down.is_empty() => Exit::Close(reason),
+            _ if !self.walker.at_boundary() || !self.server.held.is_empty() => Exit::Close(reason),
             _ => {
                 let text = "Lost connection to MySQL server during query (weir: whether the statement took effect is not known)";
                 Exit::Tell(reason, ErrPacket::new(SERVER_LOST, b"08S01", text))

@@ -14,7 +14,7 @@ impl Session {
     /// COM_PROCESS_KILL with the server's id in place of one of Weir's. The server checks that the killer may.
     pub(crate) fn map_process_kill(&self, body: &[u8]) -> Option<Vec<u8>> {
         let id = u32::from_le_bytes(*body.first_chunk()?);
-        let mapped = self.worker.shared.registry.server_id(u64::from(id), self.place)?;
+        let mapped = self.worker.shared.registry.server_id(u64::from(id), self.server.place)?;
         let mut payload = vec![PROCESS_KILL];
         payload.extend_from_slice(&mapped.to_le_bytes());
         let mut packet = Vec::new();
@@ -33,7 +33,7 @@ impl Session {
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no time left (limits.server_connect_timeout)".to_owned(),
         };
-        tracing::warn!(event = "kill_failed", server_connection = self.server_id, %why,
+        tracing::warn!(event = "kill_failed", server_connection = self.server.id, %why,
             "could not end what a client left running; closing its connection");
     }
 
@@ -48,10 +48,11 @@ impl Session {
             charset: UTF8MB4,
             attributes: None,
         };
-        let mut killer = login_beside(&self.worker.shared.upstream, &request, Some(self.place)).await?;
+        let mut killer =
+            login_beside(&self.worker.shared.upstream, &request, Some(self.server.place)).await?;
         self.worker.stats().kill_sent();
         let mut payload = vec![command::QUERY];
-        payload.extend_from_slice(format!("KILL {}", self.server_id).as_bytes());
+        payload.extend_from_slice(format!("KILL {}", self.server.id).as_bytes());
         let mut packets = weir_net::PacketStream::new(killer.stream.take(), killer.early, 1 << 16);
         packets.set_seq(0);
         // Whatever the server answers (1094: the statement ended by itself), there is nothing left to do.

@@ -9,6 +9,7 @@
 mod accept;
 mod acceptor;
 mod analyse;
+mod backend;
 mod change_user;
 mod close;
 mod command;

@@ -12,12 +12,12 @@
 //!    +-----> Binlog (both ways, until the stream ends) ----------------+
 //! ```
 
+use crate::backend::Backend;
 use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
 use crate::login::{Identity, LoggedIn};
 use crate::observe;
 use crate::registry::{Entry, Registry};
-use crate::renumber::Renumber;
 use crate::settings::Settings;
 use crate::shared::ClientCount;
 use crate::vanish::vanish;
@@ -33,14 +33,13 @@ use tokio::time::timeout;
 use weir_auth::Secret;
 use weir_model::{CloseReason, Limits, ServerFamily};
 use weir_net::Stream;
-use weir_pool::{Place, Slot};
 use weir_sql::{CharsetClass, LexMode, StatementKind};
 use weir_wire::caps::Caps;
 use weir_wire::command::Shape;
 use weir_wire::frame::put_packet;
-use weir_wire::greeting::{Greeting, Nonce};
+use weir_wire::greeting::Nonce;
 use weir_wire::packet::{ErrPacket, status};
-use weir_wire::request::{LocalInfile, Span};
+use weir_wire::request::Span;
 use weir_wire::response::Walker;
 
 /// How long a client is given to take a last error.
@@ -56,7 +55,7 @@ pub(crate) enum Phase {
     /// The request is with the server; its answer is due or under way.
     Answer,
     /// The server has asked for a local file, and the client sends it.
-    LocalInfile(LocalInfile),
+    LocalInfile(Span),
     /// The connection streams the binary log.
     Binlog,
 }
@@ -114,11 +113,9 @@ pub(crate) struct Current {
 pub(crate) struct Session {
     pub worker: Arc<Worker>,
     pub client: Stream,
-    pub server: Stream,
+    pub server: Backend,
     pub phase: Phase,
     pub walker: Walker,
-    /// Present where the link to the server is compressed.
-    pub renumber: Option<Renumber>,
     /// Present where the client's link is compressed: the sequence id that its next packet gets. Such clients number
     /// packets by frames, and a server at the end of a plain link counts (error 1156).
     pub up_seq: Option<u8>,
@@ -126,8 +123,6 @@ pub(crate) struct Session {
     pub held_up: Vec<u8>,
     /// `held_up` does not hold a request that can be judged: read more first.
     pub starved: bool,
-    /// Read from the server, not yet judged: part of a packet's head.
-    pub held_down: Vec<u8>,
     pub to_server: Unsent,
     pub to_client: Unsent,
     pub current: Current,
@@ -137,19 +132,10 @@ pub(crate) struct Session {
     pub watchdog: Watchdog,
     pub identity: Arc<Identity>,
     pub secret: Secret,
-    pub family: ServerFamily,
-    /// Which server the connection is with.
-    pub place: Place,
-    /// Flags agreed with the server, which are those of the client but for the link's.
-    pub caps: Caps,
     /// Flags agreed with the client.
     pub client_caps: Caps,
     pub charset: CharsetClass,
     pub client_nonce: Nonce,
-    pub server_nonce: Nonce,
-    pub greeting: Arc<Greeting>,
-    pub server_version: u32,
-    pub server_id: u32,
     pub entry: Entry,
     pub commands: u64,
     /// What the command just taken asks for and the pumps cannot do.
@@ -158,7 +144,6 @@ pub(crate) struct Session {
     pub closing: Option<CloseReason>,
     pub peer: Option<SocketAddr>,
     pub began: Instant,
-    _slot: Slot,
     _count: ClientCount,
 }
 
@@ -176,18 +161,16 @@ impl Session {
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
-        let renumber = server.stream.compression().map(|_| Renumber::default());
+        let walker = Walker::new(server.caps, server.status);
         Box::new(Session {
             worker: Arc::clone(worker),
             client,
-            server: server.stream,
+            server: Backend::from(server),
             phase: Phase::Idle,
-            walker: Walker::new(server.caps, server.status),
-            renumber,
+            walker,
             up_seq,
             starved: early.is_empty(),
             held_up: early,
-            held_down: server.early,
             to_server: Unsent::default(),
             to_client: Unsent::default(),
             current: Current::none(now),
@@ -196,23 +179,15 @@ impl Session {
             watchdog: Watchdog::default(),
             identity,
             secret,
-            caps: server.caps,
             client_caps: caps,
             charset: CharsetClass::from_collation_id(u16::from(charset)),
             client_nonce: nonce,
-            server_nonce: server.nonce,
-            family: server.greeting.family(),
-            place: server.place,
-            server_version: version_number(&server.greeting.version),
-            greeting: server.greeting,
-            server_id: server.connection_id,
             entry,
             commands: 0,
             exit: None,
             closing: None,
             peer,
             began: now,
-            _slot: server.slot,
             _count: count,
         })
     }
@@ -248,7 +223,7 @@ impl Session {
         observe::closed(&session, peer, reason);
         session.worker.stats().server_closed();
         if reason != CloseReason::Quit && !session.server_is_gone(reason) {
-            crate::close::quit_server(&mut session.server).await;
+            crate::close::quit_server(&mut session.server.stream).await;
         }
         reason
     }
@@ -302,7 +277,7 @@ impl Session {
         self.worker.stats().own_error(err.code);
         let mut client = self.client.take();
         if self.walker.at_boundary() {
-            let seq = match (self.phase, &self.renumber) {
+            let seq = match (self.phase, &self.server.renumber) {
                 (Phase::Idle, _) => 0,
                 (_, Some(renumber)) => renumber.next(self.current.bytes_in),
                 (_, None) => self.walker.next_seq(),
@@ -320,10 +295,10 @@ impl Session {
     /// How the server splits a statement of this session into tokens.
     pub fn lex_mode(&self) -> LexMode {
         let flags = self.walker.status();
-        let family = self.family;
+        let family = self.server.family;
         LexMode {
             family,
-            server_version: self.server_version,
+            server_version: self.server.version,
             ansi_quotes: family == ServerFamily::MariaDb && flags & status::ANSI_QUOTES != 0,
             no_backslash_escapes: flags & status::NO_BACKSLASH_ESCAPES != 0,
             charset: self.charset,
@@ -414,29 +389,5 @@ impl Unsent {
             self.inside = false;
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-/// `9.7.4` -> 90704, `5.5.5-10.11.19-MariaDB` -> 101119: as the servers compare versions in comments.
-fn version_number(version: &[u8]) -> u32 {
-    let version = version.strip_prefix(b"5.5.5-").unwrap_or(version);
-    let mut parts = version.split(|b| !b.is_ascii_digit()).map(|part| {
-        part.iter().fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
-    });
-    let mut next = || parts.next().unwrap_or(0).min(999);
-    let (major, minor, patch) = (next(), next(), next());
-    major * 10_000 + minor * 100 + patch
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_become_the_numbers_of_version_comments() {
-        assert_eq!(version_number(b"9.7.4"), 90_704);
-        assert_eq!(version_number(b"5.5.5-10.11.19-MariaDB-0+deb12u1"), 101_119);
-        assert_eq!(version_number(b"11.8.2-MariaDB"), 110_802);
-        assert_eq!(version_number(b"junk"), 0);
     }
 }

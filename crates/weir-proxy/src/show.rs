@@ -21,11 +21,11 @@ impl Session {
             ("client_tls", self.client.tls_version().unwrap_or("none").to_owned()),
             ("client_compression", compression(&self.client).to_owned()),
             ("server", target.name.clone()),
-            ("server_version", text(&self.greeting.version)),
-            ("server_family", self.greeting.family().as_str().to_owned()),
-            ("server_connection_id", self.server_id.to_string()),
-            ("server_tls", self.server.tls_version().unwrap_or("none").to_owned()),
-            ("server_compression", compression(&self.server).to_owned()),
+            ("server_version", text(&self.server.greeting.version)),
+            ("server_family", self.server.greeting.family().as_str().to_owned()),
+            ("server_connection_id", self.server.id.to_string()),
+            ("server_tls", self.server.stream.tls_version().unwrap_or("none").to_owned()),
+            ("server_compression", compression(&self.server.stream).to_owned()),
             ("sharing", "session".to_owned()),
             ("pinned", "yes (one server connection for each client)".to_owned()),
             ("in_transaction", yes_no(flags & status::IN_TRANS != 0)),
@@ -35,7 +35,7 @@ impl Session {
             ("seconds", self.began.elapsed().as_secs().to_string()),
         ];
         let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-        put_text(out, self.caps, flags, 1, &["Variable_name", "Value"], &rows);
+        put_text(out, self.server.caps, flags, 1, &["Variable_name", "Value"], &rows);
     }
 }
 

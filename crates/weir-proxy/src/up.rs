@@ -5,7 +5,7 @@ use std::io;
 use std::task::{Context, Poll};
 use weir_model::CloseReason;
 use weir_net::with_scratch;
-use weir_wire::request::{LocalInfile, Span};
+use weir_wire::request::Span;
 
 /// What a client may send ahead while its statement runs, before it is left unread. 16 KiB: pipelining drivers
 /// send a few commands; more waits in the kernel, as it would for the server.
@@ -15,7 +15,7 @@ impl Session {
     /// Moves what can be moved towards the server.
     pub(crate) fn poll_up(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
         if !self.to_server.is_empty() {
-            match self.to_server.poll(&mut self.server, cx) {
+            match self.to_server.poll(&mut self.server.stream, cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(e)) => return self.server_write_failed(&e),
                 Poll::Pending => return self.watch_client(cx),
@@ -89,7 +89,7 @@ impl Session {
         })
     }
 
-    fn poll_local_infile(&mut self, cx: &mut Context<'_>, mut file: LocalInfile) -> Result<Turn, Exit> {
+    fn poll_local_infile(&mut self, cx: &mut Context<'_>, mut file: Span) -> Result<Turn, Exit> {
         self.poll_pass_on(cx, |session, bytes| {
             let (n, done) = match &mut session.up_seq {
                 Some(seq) => file.renumber(bytes, seq),
@@ -99,7 +99,7 @@ impl Session {
             if done {
                 session.client.follow_sequence();
                 session.walker.local_infile_done();
-                if let (Some(renumber), Some(seq)) = (&mut session.renumber, bytes[..n].last()) {
+                if let (Some(renumber), Some(seq)) = (&mut session.server.renumber, bytes[..n].last()) {
                     // The last byte of an empty packet is its number.
                     renumber.follow(*seq);
                 }
@@ -138,7 +138,7 @@ impl Session {
             self.current.bytes_in += n as u64;
             self.held_up = bytes[n..].to_vec();
             self.starved = n == 0 || n == len;
-            if let Err(e) = self.to_server.send(&mut self.server, cx, &bytes[..n]) {
+            if let Err(e) = self.to_server.send(&mut self.server.stream, cx, &bytes[..n]) {
                 return self.server_write_failed(&e);
             }
             Ok(Turn::Moved)

@@ -53,7 +53,9 @@ async fn finish(session: &mut Session) {
             if session.phase == Phase::Idle || session.entry.handle.ended() {
                 return Poll::Ready(());
             }
-            if !session.to_server.is_empty() && session.to_server.poll(&mut session.server, cx).is_pending() {
+            if !session.to_server.is_empty()
+                && session.to_server.poll(&mut session.server.stream, cx).is_pending()
+            {
                 return Poll::Pending;
             }
             match session.poll_down_discarding(cx) {

@@ -29,71 +29,43 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Follows a payload that may span packets, to find its end. Used for requests too long to hold, and for the
-/// data of LOAD DATA LOCAL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Follows packets of a client to the last one that belongs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Bytes of the current packet's payload still to come.
     left: u32,
-    /// Whether another packet follows the current one.
-    continues: bool,
+    /// The current packet is the last.
+    last: bool,
+    end: End,
+}
+
+/// What the last packet of a span is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The one that ends the payload.
+    OfPayload,
+    /// An empty one.
+    Empty,
 }
 
 impl Span {
-    /// A span at the boundary before a packet.
+    /// One payload, from the boundary before its first packet: requests too long to hold.
     pub fn before_packet() -> Span {
-        Span { left: 0, continues: true }
+        Span { left: 0, last: false, end: End::OfPayload }
     }
 
-    /// Takes what belongs to the payload from the front of `bytes`. Returns how many bytes that is (headers
-    /// included) and whether the payload is complete. A cut header at the end is left for the next call.
+    /// The packets that a client sends for LOAD DATA LOCAL: an empty one ends them.
+    pub fn local_infile() -> Span {
+        Span { left: 0, last: false, end: End::Empty }
+    }
+
+    /// Takes what belongs to the span from the front of `bytes`. Returns how many bytes that is (headers
+    /// included) and whether the span is complete. A cut header at the end is left for the next call.
     pub fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
         self.follow(bytes, |_| {})
     }
 
     /// As [`Self::take`]; the packets that begin in `bytes` get the sequence ids from `seq` on.
-    pub fn renumber(&mut self, bytes: &mut [u8], seq: &mut u8) -> (usize, bool) {
-        let mut headers = Vec::new();
-        let taken = self.follow(bytes, |at| headers.push(at));
-        number(bytes, &headers, seq);
-        taken
-    }
-
-    fn follow(&mut self, bytes: &[u8], mut header_at: impl FnMut(usize)) -> (usize, bool) {
-        let mut at = 0;
-        loop {
-            let here = bytes.len() - at;
-            let n = here.min(self.left as usize);
-            self.left -= n as u32;
-            at += n;
-            if self.left > 0 {
-                return (at, false);
-            }
-            if !self.continues {
-                return (at, true);
-            }
-            let Some(header) = Header::peek(&bytes[at..]) else { return (at, false) };
-            header_at(at);
-            at += HEADER;
-            self.left = header.len as u32;
-            self.continues = header.continues();
-        }
-    }
-}
-
-/// Follows the packets a client sends for LOAD DATA LOCAL: an empty packet ends them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LocalInfile {
-    left: u32,
-}
-
-impl LocalInfile {
-    /// As [`Span::take`]; complete behind the empty packet.
-    pub fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
-        self.follow(bytes, |_| {})
-    }
-
-    /// As [`Span::renumber`].
     pub fn renumber(&mut self, bytes: &mut [u8], seq: &mut u8) -> (usize, bool) {
         let mut headers = Vec::new();
         let taken = self.follow(bytes, |at| headers.push(at));
@@ -110,13 +82,17 @@ impl LocalInfile {
             if self.left > 0 {
                 return (at, false);
             }
+            if self.last {
+                return (at, true);
+            }
             let Some(header) = Header::peek(&bytes[at..]) else { return (at, false) };
             header_at(at);
             at += HEADER;
-            if header.len == 0 {
-                return (at, true);
-            }
             self.left = header.len as u32;
+            self.last = match self.end {
+                End::OfPayload => !header.continues(),
+                End::Empty => header.len == 0,
+            };
         }
     }
 }
@@ -172,7 +148,7 @@ mod tests {
         put_packet(&mut bytes, 7, b"line");
         put_packet(&mut bytes, 7, b"");
         let mut seq = 2;
-        assert_eq!(LocalInfile::default().renumber(&mut bytes, &mut seq), (12, true));
+        assert_eq!(Span::local_infile().renumber(&mut bytes, &mut seq), (12, true));
         assert_eq!((bytes[3], bytes[11], seq), (2, 3, 4));
     }
 
@@ -183,7 +159,7 @@ mod tests {
         put_packet(&mut bytes, 3, b"");
         let data = bytes.len();
         put_packet(&mut bytes, 0, b"\x0e");
-        assert_eq!(LocalInfile::default().take(&bytes), (data, true));
+        assert_eq!(Span::local_infile().take(&bytes), (data, true));
     }
 
     proptest! {
@@ -194,7 +170,7 @@ mod tests {
                 put_packet(&mut bytes, 2, &vec![1; *len + 1]);
             }
             put_packet(&mut bytes, 2, b"");
-            let (mut follower, mut held, mut fed, mut done) = (LocalInfile::default(), Vec::new(), 0, false);
+            let (mut follower, mut held, mut fed, mut done) = (Span::local_infile(), Vec::new(), 0, false);
             for cut in cuts.iter().cycle() {
                 if fed == bytes.len() { break }
                 let next = (fed + cut).min(bytes.len());

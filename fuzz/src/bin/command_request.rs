@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use weir_fuzz::{Cuts, Input, feed};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command;
-use weir_wire::request::{LocalInfile, Request, Span};
+use weir_wire::request::{Request, Span};
 
 fuzz_target!(|data: &[u8]| {
     let mut input = Input::new(data);
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
         move |bytes| span.take(bytes)
     });
     follow("a local file", stream, cuts, || {
-        let mut file = LocalInfile::default();
+        let mut file = Span::local_infile();
         move |bytes| file.take(bytes)
     });
 });
