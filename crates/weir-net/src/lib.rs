@@ -1,4 +1,4 @@
-//! Sockets, TLS, PROXY protocol, scratch buffers.
+//! Sockets, TLS, scratch buffers.
 //!
 //! Everything that names a socket type lives here; above, a connection is a [`Stream`]. This crate must not know
 //! users, statements or configuration files.
@@ -10,7 +10,6 @@ mod handshake_signature;
 pub mod listen;
 pub mod packet_stream;
 mod pem_files;
-pub mod proxy_header;
 mod scratch;
 mod self_signed;
 pub mod sockopt;

@@ -3,8 +3,8 @@
 use crate::settings::Settings;
 use std::net::{IpAddr, SocketAddr};
 use weir_model::CloseReason;
-use weir_net::proxy_header::{self, Parsed};
 use weir_net::{PacketStream, Stream};
+use weir_wire::proxy_header::{self, Parsed};
 
 /// A connection that a listener took.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ pub mod greeting;
 pub mod lenenc;
 pub mod login;
 pub mod packet;
+pub mod proxy_header;
 pub mod request;
 pub mod response;
 pub mod resultset;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_net::proxy_header::{MAX_HEADER_BYTES, Parsed, parse};
+use weir_wire::proxy_header::{MAX_HEADER_BYTES, Parsed, parse};
 
 fuzz_target!(|bytes: &[u8]| {
     let last = parse(bytes);
