@@ -16,6 +16,8 @@ import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /** The checks, written against JDBC; where the connectors differ, {@code mysql} tells which it is. */
 final class Checks {
@@ -341,25 +343,35 @@ final class Checks {
         }
     }
 
-    /** Statement.cancel(): the connector opens a second connection and sends KILL QUERY with its own thread id. */
+    /**
+     * Statement.cancel(): the connector opens a second connection and sends KILL QUERY with its own thread id. README.md says why it
+     * is called again until the query has ended.
+     */
     void cancel() throws Exception {
         try (Connection victim = connect(plain()); Statement s = victim.createStatement()) {
             String query = "SELECT 1 AS cancel_me FROM " + Suite.DB + ".items";
             String running = "SELECT COUNT(*) FROM " + Suite.PROCESSLIST + " WHERE INFO LIKE '" + query + "%'";
+            CountDownLatch ended = new CountDownLatch(1);
             Thread killer = new Thread(() -> {
                 try {
                     long end = System.nanoTime() + 8_000_000_000L;
                     while (one(session, running).equals("0") && System.nanoTime() < end) Thread.sleep(10);
-                    s.cancel();
+                    do {
+                        s.cancel();
+                    } while (!ended.await(1, TimeUnit.SECONDS) && System.nanoTime() < end);
                 } catch (Exception error) {
                     System.out.println("# cancel: " + error);
                 }
             });
             killer.start();
             long started = System.nanoTime();
-            Suite.fails(1317, "70100", () -> wrapped(s, query + " WHERE id < 3 AND SLEEP(10)"));
+            try {
+                Suite.fails(1317, "70100", () -> wrapped(s, query + " WHERE id < 3 AND SLEEP(10)"));
+            } finally {
+                ended.countDown();
+                killer.join();
+            }
             Suite.same(System.nanoTime() - started < 10_000_000_000L, true, "cancelled within 10 s");
-            killer.join();
             Suite.same(one(victim, "SELECT 'alive'"), "alive", "the cancelled connection");
         }
     }
@@ -376,16 +388,22 @@ final class Checks {
         }
     }
 
+    /** The connector sends a single KILL QUERY; README.md says why a query that ran to its end is tried again. */
     void cancelTimeout() throws Exception {
         try (Connection victim = connect(plain()); Statement s = victim.createStatement()) {
             s.setQueryTimeout(1);
-            long started = System.nanoTime();
-            try {
-                s.executeQuery("SELECT 1 FROM items WHERE id < 3 AND SLEEP(10)");
-                throw new AssertionError("the query was not cancelled");
-            } catch (java.sql.SQLTimeoutException expected) {
-                Suite.same(System.nanoTime() - started < 10_000_000_000L, true, "cancelled within 10 s");
+            double seconds = 20;
+            for (int attempt = 1; attempt <= 3 && seconds > 19; attempt++) {
+                long started = System.nanoTime();
+                try {
+                    s.executeQuery("SELECT 1 FROM items WHERE id < 3 AND SLEEP(10)");
+                    seconds = (System.nanoTime() - started) / 1e9;
+                    Suite.same(seconds > 19, true, "a query without an error has run to its end");
+                } catch (java.sql.SQLTimeoutException expected) {
+                    seconds = (System.nanoTime() - started) / 1e9;
+                }
             }
+            Suite.same(seconds < 10, true, "cancelled within 10 s");
             s.setQueryTimeout(0);
             Suite.same(one(victim, "SELECT 'alive'"), "alive", "the cancelled connection");
         }

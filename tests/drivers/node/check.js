@@ -194,17 +194,22 @@ function transaction() {
   });
 }
 
-/** KILL QUERY from a second connection, with the thread id that the driver reports. */
+/** KILL QUERY from a second connection, with the thread id that the driver reports; README.md says why it is sent again. */
 function cancelKill() {
   return withConnection({}, (victim) => withConnection({}, async (other) => {
     const query = `SELECT 1 AS cancel_me FROM ${t.db}.items`;
     const outcome = victim.query(`${query} WHERE id < 3 AND SLEEP(10)`).then((r) => r, (e) => e);
     const started = Date.now();
-    while (!(await one(other, `SELECT COUNT(*) FROM ${t.processlist} WHERE INFO LIKE '${query}%' AND STATE = 'User sleep'`))) {
+    while (!(await one(other, `SELECT COUNT(*) FROM ${t.processlist} WHERE INFO LIKE '${query}%'`))) {
       if (Date.now() - started > 8000) throw new Error('the query never showed up in the process list');
       await new Promise((resolve) => { setTimeout(resolve, 10); });
     }
-    await other.query(`KILL QUERY ${victim.threadId}`);
+    let ended = false;
+    const end = outcome.then(() => { ended = true; });
+    while (!ended && Date.now() - started < 10000) {
+      await other.query(`KILL QUERY ${victim.threadId}`);
+      await Promise.race([end, new Promise((resolve) => { setTimeout(resolve, 1000); })]);
+    }
     const error = await outcome;
     same([error.errno, error.sqlState], [1317, '70100'], `outcome ${error}`);
     same(Date.now() - started < 10000, true, 'cancelled within 10 s');

@@ -239,7 +239,7 @@ function sleeper(): void
     echo $p->query("SELECT 'alive'")->fetchColumn(), "\n";
 }
 
-/** PDO has no asynchronous queries: the query runs in a process of its own, KILL QUERY here. */
+/** PDO has no asynchronous queries: the query runs in a process of its own, KILL QUERY here; README.md says why it is sent again. */
 function cancel(): void
 {
     global $t;
@@ -247,11 +247,14 @@ function cancel(): void
     $other = connect();
     $started = microtime(true);
     $id = (int) fgets($pipes[1]);
-    while ((int) one($other, "SELECT COUNT(*) FROM $t->processlist WHERE INFO LIKE 'SELECT 1 AS cancel_me FROM $t->db.%'") === 0) {
+    while ((int) one($other, "SELECT COUNT(*) FROM $t->processlist WHERE INFO LIKE 'SELECT 1 AS cancel_me FROM $t->db.items%'") === 0) {
         same(microtime(true) - $started < 8, true, 'the query shows up in the process list');
         usleep(10000);
     }
-    $other->exec("KILL QUERY $id");
+    do {
+        $other->exec("KILL QUERY $id");
+        [$read, $write, $except] = [[$pipes[1]], null, null];
+    } while (stream_select($read, $write, $except, 1) === 0 && microtime(true) - $started < 10);
     same(trim(stream_get_contents($pipes[1])), "1317 70100\nalive", 'outcome');
     same(microtime(true) - $started < 10, true, 'cancelled within 10 s');
     proc_close($process);
