@@ -6,16 +6,20 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 needed "packages" scripts/deps.sh
 needed "MySQL" scripts/get-mysql.sh
+ahead tests/drivers/setup
+# Everything is built once, with the same features; `cargo run` would build parts of it with others again.
 # Not the release build: the tests ask for correctness, and it costs minutes on a cold machine.
-needed "build" cargo build --quiet -p weir
-stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
-stage "tidy" cargo xtask tidy
+needed "build" cargo build --quiet --workspace --all-targets
+built=${CARGO_TARGET_DIR:-target}/debug
+ahead "$built/xtask" fuzz --build
+# Most tests wait for servers and timers, so more of them run at a time than there are cores.
+RUST_TEST_THREADS=$(($(nproc) * 2)) stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
+stage "tidy" "$built/xtask" tidy
 for family in mariadb mysql; do
-  stage "differential, $family" cargo run --quiet -p weir-testkit --bin differential -- \
-    --spawn --family "$family" --statements 20000
-  stage "hostile clients, $family" cargo run --quiet -p weir-testkit --bin hostile -- \
-    --weir-bin "${CARGO_TARGET_DIR:-target}/debug/weir" --family "$family"
-  stage "drivers, $family" cargo run --quiet -p weir-testkit --bin drivers -- --family "$family"
+  stage "differential, $family" "$built/differential" --spawn --family "$family" --statements 20000
+  stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
+  # They wait for servers and sleep more than they compute, so three at a time; a busy machine may take its time.
+  stage "drivers, $family" "$built/drivers" --family "$family" -- --jobs 3 --timeout 240
 done
-stage "fuzz" cargo xtask fuzz --seconds 30
+stage "fuzz" "$built/xtask" fuzz --seconds 30
 summary

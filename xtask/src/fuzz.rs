@@ -26,6 +26,7 @@ const MEMORY_MB: u32 = 1024;
 struct Options {
     seconds: u32,
     keep: bool,
+    build_only: bool,
     targets: Vec<String>,
 }
 
@@ -47,6 +48,9 @@ pub fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     let options = Options::parse(args, &all_targets(&fuzz)?)?;
     let host = host()?;
     build(&fuzz, &host, &options.targets)?;
+    if options.build_only {
+        return Ok(ExitCode::SUCCESS);
+    }
     let paths = Paths { binaries: fuzz.join("target").join(host).join("release"), fuzz, root };
     println!("{} targets, {} s each, {JOBS} at a time", options.targets.len(), options.seconds);
     let queue = Mutex::new(VecDeque::from(options.targets.clone()));
@@ -75,7 +79,7 @@ pub fn run(args: &[String]) -> anyhow::Result<ExitCode> {
 
 impl Options {
     fn parse(args: &[String], all: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self { seconds: SECONDS, keep: false, targets: Vec::new() };
+        let mut options = Self { seconds: SECONDS, keep: false, build_only: false, targets: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
@@ -86,6 +90,7 @@ impl Options {
                     ensure!(options.seconds > 0, "--seconds must be at least 1");
                 }
                 "--keep" => options.keep = true,
+                "--build" => options.build_only = true,
                 name if all.iter().any(|t| t == name) => options.targets.push(name.to_owned()),
                 other => bail!("{other} is no target and no option; the targets are {}", all.join(" ")),
             }

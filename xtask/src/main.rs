@@ -10,8 +10,9 @@ use anyhow::Context;
 
 const USAGE: &str = "\
 cargo xtask tidy    check floors, the wall, sizes, words and links; prints file:line: what; why
-cargo xtask fuzz [--seconds 30] [--keep] [target...]
-                    run the fuzz targets, all by default; --keep adds what widened the coverage to fuzz/corpus
+cargo xtask fuzz [--seconds 30] [--keep] [--build] [target...]
+                    run the fuzz targets, all by default; --keep adds what widened the coverage to fuzz/corpus,
+                    --build only builds them
 ";
 
 fn main() -> ExitCode {

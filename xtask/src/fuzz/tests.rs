@@ -38,6 +38,7 @@ fn arguments_are_checked() {
     assert_eq!(parse(&[]).unwrap().targets, all);
     let chosen = parse(&["--seconds", "5", "b", "--keep"]).unwrap();
     assert_eq!((chosen.seconds, chosen.keep, chosen.targets), (5, true, vec!["b".to_owned()]));
+    assert!(!chosen.build_only && parse(&["--build"]).unwrap().build_only);
     for bad in [&["--seconds"][..], &["--seconds", "0"], &["--seconds", "x"], &["c"]] {
         assert!(parse(bad).is_err(), "{bad:?}");
     }
