@@ -1,8 +1,10 @@
 //! Step 5: what a statement means to Weir. Never fails: what is not understood is for the server.
 
-use crate::session::Session;
+use crate::session::{Noted, Session};
 use std::ops::Range;
-use weir_sql::{Keyword, Statement, StatementKind, WeirCommand, parse_kill, quick};
+use weir_sql::{
+    CharsetClass, ClientCharset, Facts, Keyword, Statement, StatementKind, WeirCommand, parse_kill, quick,
+};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command::QUERY;
 use weir_wire::frame::put_packet;
@@ -34,12 +36,14 @@ pub(crate) struct Asked<'a> {
     pub local_infile: bool,
     /// The text to keep while it runs; empty where the statement is surely no read.
     pub text: &'a [u8],
+    /// What must be known when it has succeeded.
+    pub noted: Option<Noted>,
 }
 
 impl Session {
     /// Looks at a whole COM_QUERY.
     pub(crate) fn analyse<'a>(&mut self, payload: &'a [u8]) -> Asked<'a> {
-        let plain = |text| Asked { meaning: Meaning::ForServer, local_infile: false, text };
+        let plain = |text| Asked { meaning: Meaning::ForServer, local_infile: false, text, noted: None };
         // A payload that ends within its attributes is the server's to refuse.
         let Ok(offset) = statement_offset(payload, self.server.caps) else { return plain(&[]) };
         let sql = &payload[offset..];
@@ -47,11 +51,15 @@ impl Session {
         let look = quick(sql, mode, MULTI);
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
-            return plain(text);
+            return match look.leading {
+                Some(Keyword::Set) => Asked { noted: Some(self.noted(sql)), ..plain(text) },
+                _ => plain(text),
+            };
         }
+        let noted = Some(self.noted(sql));
         let found = Statement::classify(sql, mode, MULTI);
         if found.weir == Some(WeirCommand::ShowSession) {
-            return Asked { meaning: Meaning::ShowSession, local_infile: false, text: &[] };
+            return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
         }
         let mapped = parse_kill(sql, mode).and_then(|kill| {
             Some((self.worker.shared.registry.server_id(kill.id, self.server.place)?, kill.id_span))
@@ -62,7 +70,7 @@ impl Session {
             }
             None => Meaning::ForServer,
         };
-        Asked { meaning, local_infile: found.local_infile, text }
+        Asked { meaning, local_infile: found.local_infile, text, noted }
     }
 
     /// Looks at the first part of a COM_QUERY too long to hold: what it begins with is all there is to go by.
@@ -70,19 +78,28 @@ impl Session {
         let Ok(offset) = statement_offset(so_far, self.server.caps) else { return };
         let found = Statement::classify(&so_far[offset..], self.lex_mode(), false);
         self.current.local_infile = found.local_infile;
-        self.current.kind = Some(StatementKind::Other);
+        self.current.noted = Some(Noted { kind: StatementKind::Other, charset: None });
     }
 
-    /// The kind of a statement that is prepared; `body` is what follows the command byte.
-    pub(crate) fn kind_of(&self, body: &[u8]) -> StatementKind {
-        Statement::classify(body, self.lex_mode(), false).kind
+    /// What must be known of a statement when it runs, at once or after it was prepared.
+    pub(crate) fn noted(&self, sql: &[u8]) -> Noted {
+        let facts = Facts::of(sql, self.lex_mode(), MULTI);
+        let charset = facts.client_charset(sql).map(|charset| match charset {
+            ClientCharset::Named(class) => class,
+            ClientCharset::Default => {
+                CharsetClass::from_collation_id(u16::from(self.server.greeting.charset))
+            }
+            // Most often what was saved before, in a variable.
+            ClientCharset::Unknown => self.login_charset,
+        });
+        Noted { kind: facts.kind(), charset }
     }
 
     /// The kind of the command under way.
     pub(crate) fn current_kind(&self) -> StatementKind {
         let current = &self.current;
-        match current.kind {
-            Some(kind) => kind,
+        match current.noted {
+            Some(noted) => noted.kind,
             None if current.command != QUERY || current.text.is_empty() => StatementKind::Other,
             None => Statement::classify(&current.text, self.lex_mode(), MULTI).kind,
         }

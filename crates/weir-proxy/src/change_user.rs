@@ -125,8 +125,9 @@ fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
     }
     session.statements.clear();
     if let Some(charset) = request.charset {
-        session.charset = CharsetClass::from_collation_id(charset);
+        session.login_charset = CharsetClass::from_collation_id(charset);
     }
+    session.charset = session.login_charset;
 }
 
 async fn give_up(

@@ -56,7 +56,10 @@ impl Session {
                     return self.forward(cx, command, &mapped);
                 }
             }
-            com::RESET_CONNECTION => self.statements.clear(),
+            com::RESET_CONNECTION => {
+                self.statements.clear();
+                self.charset = self.login_charset;
+            }
             _ if com::is_replication(command) && !self.identity.replication => {
                 let text = "Access denied; this user may not replicate through Weir (replication = true under its [[user]])";
                 let err = ErrPacket::new(SPECIFIC_ACCESS_DENIED, b"42000", text);
@@ -98,11 +101,12 @@ impl Session {
     }
 
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
-        let Asked { meaning, local_infile, text } = self.analyse(payload);
+        let Asked { meaning, local_infile, text, noted } = self.analyse(payload);
         match meaning {
             Meaning::ForServer => {
                 self.forward(cx, com::QUERY, packet)?;
                 self.current.local_infile = local_infile;
+                self.current.noted = noted;
                 self.current.text.extend_from_slice(text);
                 Ok(())
             }
@@ -155,7 +159,7 @@ impl Session {
         let current = &mut self.current;
         current.command = command;
         current.shape = shape;
-        current.kind = None;
+        current.noted = None;
         current.local_infile = false;
         current.in_transaction = self.walker.in_transaction();
         current.started = Instant::now();
@@ -205,12 +209,12 @@ impl Session {
         self.answer(cx, command, taken, &out)
     }
 
-    /// Keeps what must be known of prepared statements: whether running them may be cut short.
+    /// Keeps what must be known of prepared statements.
     fn note(&mut self, command: u8, body: &[u8]) {
         match command {
-            com::STMT_PREPARE => self.current.kind = Some(self.kind_of(body)),
+            com::STMT_PREPARE => self.current.noted = Some(self.noted(body)),
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
-                self.current.kind = statement_id(body).and_then(|id| self.statements.get(&id).copied());
+                self.current.noted = statement_id(body).and_then(|id| self.statements.get(&id).copied());
             }
             com::STMT_CLOSE => {
                 statement_id(body).and_then(|id| self.statements.remove(&id));

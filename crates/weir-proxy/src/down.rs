@@ -142,10 +142,13 @@ impl Session {
             _ => {}
         }
         self.phase = Phase::Idle;
-        if let (Some(prepared), Some(kind)) = (self.walker.prepared(), self.current.kind)
-            && self.statements.len() < self.limits.max_statements as usize
-        {
-            self.statements.insert(prepared.id, kind);
+        let Some(noted) = self.current.noted else { return };
+        if let Some(prepared) = self.walker.prepared() {
+            if self.statements.len() < self.limits.max_statements as usize {
+                self.statements.insert(prepared.id, noted);
+            }
+        } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
+            self.charset = charset;
         }
     }
 

@@ -97,8 +97,8 @@ pub(crate) struct Current {
     pub shape: Shape,
     /// The statement's text, kept to judge what a client that vanishes leaves running.
     pub text: Vec<u8>,
-    /// The kind where it is known without the text (a prepared statement's).
-    pub kind: Option<StatementKind>,
+    /// What is known without the text: of a prepared statement, and of one that begins with SET.
+    pub noted: Option<Noted>,
     /// The text holds LOAD DATA LOCAL, so the server may ask for a file.
     pub local_infile: bool,
     /// The session was in a transaction before this command.
@@ -108,6 +108,14 @@ pub(crate) struct Current {
     pub ended: Instant,
     pub bytes_in: u64,
     pub bytes_out: u64,
+}
+
+/// What Weir has to know of a statement when it runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noted {
+    pub kind: StatementKind,
+    /// What it makes of the client's character set if it succeeds.
+    pub charset: Option<CharsetClass>,
 }
 
 pub(crate) struct Session {
@@ -126,8 +134,8 @@ pub(crate) struct Session {
     pub to_server: Unsent,
     pub to_client: Unsent,
     pub current: Current,
-    /// Kinds of the client's prepared statements, by the server's id.
-    pub statements: HashMap<u32, StatementKind, foldhash::fast::RandomState>,
+    /// What is kept of the client's prepared statements, by the server's id.
+    pub statements: HashMap<u32, Noted, foldhash::fast::RandomState>,
     pub limits: Arc<Limits>,
     pub watchdog: Watchdog,
     pub identity: Arc<Identity>,
@@ -135,6 +143,8 @@ pub(crate) struct Session {
     /// Flags agreed with the client.
     pub client_caps: Caps,
     pub charset: CharsetClass,
+    /// What COM_RESET_CONNECTION restores.
+    pub login_charset: CharsetClass,
     pub client_nonce: Nonce,
     pub entry: Entry,
     pub commands: u64,
@@ -162,6 +172,7 @@ impl Session {
         observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
         let walker = Walker::new(server.caps, server.status);
+        let login_charset = CharsetClass::from_collation_id(u16::from(charset));
         Box::new(Session {
             worker: Arc::clone(worker),
             client,
@@ -180,7 +191,8 @@ impl Session {
             identity,
             secret,
             client_caps: caps,
-            charset: CharsetClass::from_collation_id(u16::from(charset)),
+            charset: login_charset,
+            login_charset,
             client_nonce: nonce,
             entry,
             commands: 0,
@@ -312,7 +324,7 @@ impl Current {
             command: 0,
             shape: Shape::Single,
             text: Vec::new(),
-            kind: None,
+            noted: None,
             local_infile: false,
             in_transaction: false,
             started: now,

@@ -40,6 +40,28 @@ impl CharsetClass {
         }
     }
 
+    /// From the name of a character set, in any case of letters. Unknown names are `AsciiSafe`.
+    pub fn from_name(name: &[u8]) -> Self {
+        let is_any = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        if is_any(&["sjis", "cp932"]) {
+            Self::Sjis
+        } else if is_any(&["gbk"]) {
+            Self::Gbk
+        } else if is_any(&["big5"]) {
+            Self::Big5
+        } else if is_any(&["gb18030"]) {
+            Self::Gb18030
+        } else if is_any(&["cp852", "cp866", "keybcs2"]) {
+            Self::BlankFf
+        } else if is_any(&["latin1", "latin2", "latin5", "latin7", "greek", "hebrew", "cp1250"])
+            || is_any(&["armscii8", "geostd8", "dec8"])
+        {
+            Self::BlankA0
+        } else {
+            Self::AsciiSafe
+        }
+    }
+
     /// Whether a character of several bytes can hold a byte that looks like an ASCII character.
     pub(crate) fn is_multibyte(self) -> bool {
         matches!(self, Self::Big5 | Self::Gbk | Self::Gb18030 | Self::Sjis)

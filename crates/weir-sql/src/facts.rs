@@ -12,7 +12,7 @@ mod value;
 mod walk;
 
 pub use bits::{Leftover, LeftoverSet, Pin, PinSet};
-pub use effect::{Effect, Literal, LiteralKind, Name, Scope, Span, Value};
+pub use effect::{ClientCharset, Effect, Literal, LiteralKind, Name, Scope, Span, Value};
 pub use transaction::{Access, Completion, Isolation, SetTransaction, Transaction, TransactionScope, XaVerb};
 
 use crate::{Classified, LexMode, Statement, StatementKind, hints};
@@ -109,6 +109,11 @@ impl Facts {
     /// holds [`Pin::Unknown`] there may be more.
     pub fn effects<'a>(&'a self, sql: &'a [u8]) -> impl ExactSizeIterator<Item = Effect<&'a [u8]>> {
         self.effects.as_slice().iter().map(|effect| effect.map(|span| span.of(sql)))
+    }
+
+    /// What the statement makes of `character_set_client`; `None` where its text leaves it alone.
+    pub fn client_charset(&self, sql: &[u8]) -> Option<ClientCharset> {
+        self.effects(sql).filter_map(|effect| effect.client_charset()).last()
     }
 
     pub fn has_effects(&self) -> bool {

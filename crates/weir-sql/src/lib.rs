@@ -29,8 +29,9 @@ mod testing;
 pub use charset::CharsetClass;
 pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
 pub use facts::{
-    Access, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind, Name, Pin,
-    PinSet, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables, Value, XaVerb,
+    Access, ClientCharset, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind,
+    Name, Pin, PinSet, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables, Value,
+    XaVerb,
 };
 pub use hint::{Hint, Hints, hints};
 pub use keyword::Keyword;

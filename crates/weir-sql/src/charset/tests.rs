@@ -25,6 +25,35 @@ fn p31_collation_ids_name_their_class() {
 }
 
 #[test]
+fn p31_names_and_collation_ids_agree() {
+    for (name, id) in [
+        ("big5", 1),
+        ("SJIS", 13),
+        ("cp932", 95),
+        ("gbk", 28),
+        ("gb18030", 248),
+        ("cp852", 40),
+        ("cp866", 36),
+        ("keybcs2", 37),
+        ("latin1", 8),
+        ("latin2", 9),
+        ("latin5", 30),
+        ("latin7", 41),
+        ("greek", 25),
+        ("hebrew", 16),
+        ("cp1250", 26),
+        ("armscii8", 32),
+        ("geostd8", 92),
+        ("dec8", 3),
+        ("utf8mb4", 45),
+        ("ujis", 12),
+        ("binary", 63),
+    ] {
+        assert_eq!(CharsetClass::from_name(name.as_bytes()), CharsetClass::from_collation_id(id), "{name}");
+    }
+}
+
+#[test]
 fn p31_lead_bytes_that_swallow_a_backslash_are_those_of_the_servers() {
     let cases: [(CharsetClass, &[std::ops::RangeInclusive<u8>]); 5] = [
         (AsciiSafe, &[]),

@@ -110,6 +110,39 @@ pub enum LiteralKind {
     Word,
 }
 
+/// What a statement makes of `character_set_client`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClientCharset {
+    Named(CharsetClass),
+    /// The server's default.
+    Default,
+    /// Only the server can tell: an expression, or a number.
+    Unknown,
+}
+
+impl Effect<&[u8]> {
+    /// What this makes of `character_set_client` of the session; `None` where it leaves it alone.
+    pub fn client_charset(&self) -> Option<ClientCharset> {
+        let of = |literal: &Literal<&[u8]>| match (literal.kind, literal.plain()) {
+            (LiteralKind::Default, _) => ClientCharset::Default,
+            (_, Some(name)) => ClientCharset::Named(CharsetClass::from_name(&name)),
+            _ => ClientCharset::Unknown,
+        };
+        match self {
+            Self::Names { charset, .. } | Self::CharacterSet(charset) => Some(of(charset)),
+            Self::Variable { name, scope: Scope::Session | Scope::Unnamed, value }
+                if name.is("character_set_client") =>
+            {
+                Some(match value {
+                    Value::Literal(literal) => of(literal),
+                    Value::Expression => ClientCharset::Unknown,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl<T: Copy> Effect<T> {
     pub(super) fn map<U>(self, f: impl Fn(T) -> U) -> Effect<U> {
         let name = |n: Name<T>| Name { text: f(n.text), charset: n.charset };

@@ -17,6 +17,33 @@ const TABLES: [(&str, &str); 5] = [
     ("packets", include_str!("tests/packets.txt")),
 ];
 
+#[test]
+fn p31_what_becomes_of_the_clients_character_set() {
+    use ClientCharset::{Default, Named, Unknown};
+    for (sql, expected) in [
+        ("SELECT 1", None),
+        ("SET sql_mode = ''", None),
+        ("SET NAMES gbk", Some(Named(CharsetClass::Gbk))),
+        ("/*!40101 SET NAMES 'sjis' COLLATE 'sjis_bin' */", Some(Named(CharsetClass::Sjis))),
+        ("SET NAMES DEFAULT", Some(Default)),
+        ("SET CHARSET Latin1", Some(Named(CharsetClass::BlankA0))),
+        ("SET @a = 1, @@session.character_set_client = cp932", Some(Named(CharsetClass::Sjis))),
+        ("SET character_set_client = DEFAULT", Some(Default)),
+        ("SET character_set_client = @saved", Some(Unknown)),
+        ("SET character_set_client = 28", Some(Unknown)),
+        ("SET GLOBAL character_set_client = gbk", None),
+        ("SET NAMES gbk; SET NAMES utf8mb4", Some(Named(CharsetClass::AsciiSafe))),
+    ] {
+        for mode in both() {
+            assert_eq!(
+                Facts::of(sql.as_bytes(), mode, true).client_charset(sql.as_bytes()),
+                expected,
+                "{sql}"
+            );
+        }
+    }
+}
+
 struct Case {
     place: String,
     modes: Vec<LexMode>,

@@ -153,3 +153,47 @@ async fn p51_a_rogue_server_gets_no_file() {
         assert!(client.stream().read_packet().await.unwrap().is_none(), "the session went on");
     }
 }
+
+/// In gbk the bytes BF 5C are one character; read in another character set, the backslash would hide the quote behind
+/// it, and the statement after it.
+#[tokio::test]
+async fn p31_p51_the_lexer_follows_set_names() {
+    let texts: [&[u8]; 5] = [
+        b"SET NAMES gbk",
+        b"/*!40101 SET @was = @@character_set_client, character_set_client = 'gbk' */",
+        b"SELECT 1; SET NAMES gbk",
+        b"SET CHARACTER SET gbk",
+        b"",
+    ];
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let weir = weir(&server);
+        for set in texts {
+            let mut twin = Twin::open(&server, &weir, |o| o).await;
+            twin.run(TABLE).await;
+            if set.is_empty() {
+                let ids = twin.prepare("SET NAMES gbk").await;
+                let execute = |id| {
+                    command::Execute { id, flags: 0, params: &[], types: true, attributes: false }.body()
+                };
+                twin.on(ids, command::STMT_EXECUTE, execute).await;
+            } else {
+                twin.query(set).await;
+            }
+            let sql = b"SELECT '\xbf\\'; LOAD DATA LOCAL INFILE 'any' INTO TABLE p51";
+            for client in [&mut twin.direct, &mut twin.weir] {
+                client.local_data = b"one\ttwo\n".to_vec();
+            }
+            let loaded = twin.query(sql).await;
+            let is_loaded = loaded.outcomes.iter().any(|outcome| matches!(outcome, Outcome::LocalFile(_)));
+            assert!(is_loaded && loaded.err().is_none(), "{flavor:?} {}: {loaded:?}", set.escape_ascii());
+            // The character set of the login is back: the quote is hidden, and nothing follows.
+            twin.command(command::RESET_CONNECTION, b"").await;
+            let hidden = twin.query(sql).await;
+            assert!(
+                !hidden.outcomes.iter().any(|outcome| matches!(outcome, Outcome::LocalFile(_))),
+                "{hidden:?}"
+            );
+        }
+    }
+}
