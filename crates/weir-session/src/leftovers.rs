@@ -15,8 +15,12 @@
 //! | `SELECT SQL_CALC_FOUND_ROWS 1 FROM JSON_TABLE(<N elements>) LIMIT 1` | -1 | N | kept | MySQL 1 (1287) |
 //! | the same with `INTO @x` | 1 | N | kept | MySQL 1 |
 //! | `DO 0` | 0 | MariaDB kept, MySQL 1 | kept | 0 |
+//!
+//! On MySQL each of them clears the diagnostics area first. On MariaDB it takes a statement that reads a table, were it
+//! a derived one: after `SET`, `SELECT 1` or `BEGIN`, SHOW WARNINGS still shows those of the statement before.
 
 use weir_model::ServerFamily;
+use weir_wire::command;
 
 use crate::pins::{PinReason, PinSet};
 use crate::plan::{Send, Step};
@@ -96,8 +100,7 @@ impl Leftovers {
     pub const FRESH: Self =
         Self { insert_id: Some(0), found_rows: Some(0), row_count: 0, diagnostics: false, calculated: false };
 
-    /// Takes in how a statement ended. Only what changes the session's leftovers on a server may be told: text statements and
-    /// executions; not COM_PING, COM_STATISTICS, COM_STMT_CLOSE, which leave them as they are.
+    /// Takes in how a text statement or an execution ended.
     pub fn after(&mut self, statement: &Statement<'_>, outcome: Outcome) {
         let reported = match outcome {
             Outcome::Ok { insert_id, .. } => insert_id != 0,
@@ -123,14 +126,59 @@ impl Leftovers {
         };
         match outcome {
             Outcome::Err { .. } => self.diagnostics = true,
-            _ if statement.keeps_diagnostics => {}
-            Outcome::Ok { warnings, .. } | Outcome::Rows { warnings, .. } => self.diagnostics = warnings != 0,
+            Outcome::Ok { warnings, .. } | Outcome::Rows { warnings, .. } => {
+                self.diagnostics = warnings != 0 || (statement.keeps_diagnostics && self.diagnostics);
+            }
+        }
+    }
+
+    /// Takes in that another command was answered ([`weir_wire::command`]). Measured on both servers:
+    ///
+    /// | command | ROW_COUNT() | diagnostics |
+    /// |---|---|---|
+    /// | COM_PING, COM_INIT_DB, COM_STMT_RESET | 0 | kept |
+    /// | COM_SET_OPTION | -1 | kept |
+    /// | COM_FIELD_LIST | -1 | MySQL adds 1681, MariaDB keeps |
+    /// | COM_STMT_PREPARE | kept | MySQL clears, MariaDB keeps |
+    /// | COM_STATISTICS, COM_STMT_CLOSE, COM_STMT_SEND_LONG_DATA | kept | kept |
+    /// | COM_RESET_CONNECTION | 0 | cleared |
+    ///
+    /// FOUND_ROWS() stays in all of them; LAST_INSERT_ID() too, but for COM_RESET_CONNECTION, which makes it 0.
+    pub fn after_command(&mut self, command: u8, succeeded: bool, server: Server) {
+        let mysql = server.family == ServerFamily::MySql;
+        if !succeeded {
+            (self.row_count, self.diagnostics) = (-1, true);
+            return;
+        }
+        match command {
+            command::PING | command::INIT_DB | command::STMT_RESET => self.row_count = 0,
+            command::SET_OPTION => self.row_count = -1,
+            command::FIELD_LIST => {
+                self.row_count = -1;
+                self.diagnostics |= mysql;
+            }
+            command::STMT_PREPARE => self.diagnostics &= !mysql,
+            command::RESET_CONNECTION => {
+                *self = Self { found_rows: self.found_rows, ..Self::FRESH };
+            }
+            command::CHANGE_USER => *self = Self::FRESH,
+            _ => {}
         }
     }
 
     /// LAST_INSERT_ID() of the session, and of its connection after its statement; None: the connection must be asked.
     pub fn insert_id(&self) -> Option<u64> {
         self.insert_id
+    }
+
+    /// FOUND_ROWS(); None: the connection must be asked.
+    pub fn found_rows(&self) -> Option<u64> {
+        self.found_rows
+    }
+
+    /// ROW_COUNT().
+    pub fn row_count(&self) -> i64 {
+        self.row_count
     }
 
     /// The pins that keep the connection until the next statement, because what is left there cannot be made anew elsewhere.
@@ -151,6 +199,8 @@ impl Leftovers {
 
     /// What is left on the connection alone. Before anybody else's statement runs there, [`Self::read_back_text`] must: at once, or
     /// when another session takes the connection. In the usual case its own session comes first, and nothing is asked.
+    ///
+    /// To ask is a choice: what is not read back is lost, and a statement that reads it is then refused.
     pub fn owes(&self) -> Reads {
         let part = |missing: bool, what| if missing { what } else { Reads::NONE };
         part(self.insert_id.is_none(), Reads::LAST_INSERT_ID)
@@ -204,12 +254,15 @@ impl Leftovers {
         let (rows, count, clean) =
             (wants(Reads::FOUND_ROWS), wants(Reads::ROW_COUNT), wants(Reads::DIAGNOSTICS));
         let mut steps = Vec::new();
+        if clean && self.diagnostics {
+            return Err(Lost::Diagnostics);
+        }
+        if clean && server.family == ServerFamily::MariaDb {
+            steps.push(step("SELECT 1 FROM (SELECT 1) t LIMIT 1".to_owned(), false));
+        }
         if wants(Reads::LAST_INSERT_ID) {
             let id = self.insert_id.ok_or(Lost::LastInsertId)?;
             steps.push(step(format!("SET @@SESSION.last_insert_id={id}"), false));
-        }
-        if clean && self.diagnostics {
-            return Err(Lost::Diagnostics);
         }
         if count && !(-1..=1).contains(&self.row_count) {
             return Err(Lost::RowCount);
@@ -272,7 +325,7 @@ fn found_rows_step(n: u64, into: &str) -> Step {
 fn calculated(n: u64, into: &str) -> String {
     let more = n.saturating_sub(1);
     format!(
-        "SELECT SQL_CALC_FOUND_ROWS 1 FROM JSON_TABLE(CONCAT('[0',REPEAT(',0',{more}),']'),'$[*]' COLUMNS(i FOR ORDINALITY)) t LIMIT 1{into}"
+        "SELECT SQL_CALC_FOUND_ROWS 1{into} FROM JSON_TABLE(CONCAT('[0',REPEAT(',0',{more}),']'),'$[*]' COLUMNS(i FOR ORDINALITY)) t LIMIT 1"
     )
 }
 

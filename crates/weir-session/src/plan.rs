@@ -1,5 +1,6 @@
 //! What a server connection must be told so that its state becomes the one that a client wants.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::memory::Memory;
@@ -62,12 +63,25 @@ pub struct Step {
 }
 
 /// A command of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Send {
     /// COM_INIT_DB with this name, in the connection's character_set_client at that time.
     InitDb(Arc<[u8]>),
     /// COM_QUERY with this text, which is ASCII and means the same under every sql_mode.
     Query(Vec<u8>),
+}
+
+impl fmt::Debug for Send {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InitDb(name) => write!(f, "InitDb({})", name.escape_ascii()),
+            // What a client gave to a user variable may be a secret.
+            Self::Query(text) => {
+                let shown = text.iter().position(|b| *b == b'`').unwrap_or(text.len());
+                write!(f, "Query({})", text[..shown].escape_ascii())
+            }
+        }
+    }
 }
 
 /// Plans how `actual` becomes `wanted`. Both are of the same server.

@@ -17,8 +17,8 @@ pub struct Statement<'a> {
     pub found_rows: FoundRows,
     /// Whether it may change LAST_INSERT_ID().
     pub insert_id: InsertId,
-    /// It is one that leaves the diagnostics area alone: SHOW WARNINGS, SHOW ERRORS, GET DIAGNOSTICS, and
-    /// statements that read `@@warning_count` or `@@error_count` alone.
+    /// It may leave the warnings of the statement before it: SHOW WARNINGS, SHOW ERRORS, GET DIAGNOSTICS; on MariaDB
+    /// everything that reads no table (SET, BEGIN, SELECT 1).
     pub keeps_diagnostics: bool,
     /// Values are set for this statement alone (`SET STATEMENT ... FOR`): what the server reports is temporary.
     pub temporary: bool,
@@ -122,7 +122,8 @@ impl Reads {
 /// What FOUND_ROWS() is after a statement that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundRows {
-    /// As before: SET, INSERT, BEGIN, DDL, SHOW WARNINGS (measured on both servers).
+    /// As before: SET, INSERT ... VALUES, BEGIN, COMMIT, DDL, SHOW WARNINGS (measured on both servers). Not UPDATE, DELETE and
+    /// INSERT ... SELECT, after which both servers tell the rows that these read.
     Kept,
     /// The number of rows sent: SELECT without LIMIT, UNION, INTO and SQL_CALC_FOUND_ROWS.
     ///

@@ -13,7 +13,8 @@ pub enum Change<'a> {
     SystemVariable { name: &'a [u8], value: &'a [u8] },
     /// SESSION_TRACK_SCHEMA: the default schema, in the server's system character set (utf8); empty for none.
     Schema(&'a [u8]),
-    /// SESSION_TRACK_STATE_CHANGE: whether something of the session has changed.
+    /// SESSION_TRACK_STATE_CHANGE: whether something of the session has changed. The only kind without a length of its
+    /// own inside.
     StateChange(bool),
     /// SESSION_TRACK_GTIDS (MySQL), without the encoding byte in front.
     Gtids(&'a [u8]),
@@ -66,7 +67,7 @@ impl<'a> Changes<'a> {
             match kind {
                 0 => self.variables = r,
                 1 => return Ok(Change::Schema(r.lenenc_bytes()?)),
-                2 => return Ok(Change::StateChange(r.lenenc_bytes()? == b"1")),
+                2 => return Ok(Change::StateChange(data == b"1")),
                 3 => {
                     r.u8()?;
                     return Ok(Change::Gtids(r.lenenc_bytes()?));

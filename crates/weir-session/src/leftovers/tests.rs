@@ -110,6 +110,23 @@ fn showing_warnings_keeps_them() {
 }
 
 #[test]
+fn commands_without_a_statement_leave_what_the_server_leaves() {
+    let after = |command, succeeded, server| {
+        let mut left = left(&[(SELECT, Outcome::Rows { status: 2, rows: 3, warnings: 1 })]);
+        left.read_back(&[Some(b"0"), Some(b"3")]);
+        left.after_command(command, succeeded, server);
+        (left.row_count(), left.found_rows(), left.holds(server).to_string())
+    };
+    let warned = |count| (count, Some(3), "warnings".to_owned());
+    assert_eq!(after(command::PING, true, MYSQL), warned(0));
+    assert_eq!(after(command::INIT_DB, false, MYSQL), warned(-1));
+    assert_eq!(after(command::STATISTICS, true, MARIADB), warned(-1));
+    assert_eq!(after(command::STMT_PREPARE, true, MARIADB), warned(-1));
+    assert_eq!(after(command::STMT_PREPARE, true, MYSQL), (-1, Some(3), String::new()));
+    assert_eq!(after(command::RESET_CONNECTION, true, MYSQL), (0, Some(3), String::new()));
+}
+
+#[test]
 fn found_rows_are_those_sent_only_where_the_text_says_so() {
     let mut left = left(&[(Statement::PLAIN, rows(1))]);
     assert_eq!(left.owes(), Reads::FOUND_ROWS);
@@ -132,8 +149,11 @@ fn each_sum_of_values_is_made_in_an_order_that_keeps_them() {
     for server in BOTH {
         let made = |left: &Leftovers, reads| made(left, reads, server);
         assert_eq!(made(&none, both).as_deref(), Ok("SELECT 1 LIMIT 0"));
-        assert_eq!(made(&none, Reads::ALL), Ok(format!("{id};SELECT 1 LIMIT 0")));
-        assert_eq!(made(&none, Reads::DIAGNOSTICS).as_deref(), Ok(clean));
+        // MariaDB clears the diagnostics area only for a statement that reads a table.
+        let first = if server == MARIADB { "SELECT 1 FROM (SELECT 1) t LIMIT 1;" } else { "" };
+        assert_eq!(made(&none, Reads::ALL), Ok(format!("{first}{id};SELECT 1 LIMIT 0")));
+        let alone = if server == MARIADB { first.trim_end_matches(';') } else { clean };
+        assert_eq!(made(&none, Reads::DIAGNOSTICS).as_deref(), Ok(alone));
         assert_eq!(made(&set, both), Ok(format!("SELECT 1 LIMIT 1;{clean}")));
         assert_eq!(made(&set, Reads::ROW_COUNT).as_deref(), Ok(clean));
         assert_eq!(made(&one, Reads::ROW_COUNT).as_deref(), Ok("SELECT 1 INTO @weir_row_count"));

@@ -43,3 +43,17 @@ fn sets_hold_what_was_put_in() {
     set.remove(Variable::AUTOCOMMIT);
     assert!(set.is_empty());
 }
+
+#[test]
+fn versions_are_numbers() {
+    for (text, family, version) in [
+        ("9.7.4", ServerFamily::MySql, 90_704),
+        ("8.0.36-28.1", ServerFamily::MySql, 80_036),
+        ("5.5.5-10.11.19-MariaDB-0+deb12u1", ServerFamily::MariaDb, 101_119),
+        ("11.8.2-MariaDB", ServerFamily::MariaDb, 110_802),
+        ("", ServerFamily::MySql, 0),
+        ("99999999999.1", ServerFamily::MySql, 9_990_100),
+    ] {
+        assert_eq!(Server::from_version(text.as_bytes()), Server { family, version }, "{text}");
+    }
+}

@@ -29,7 +29,7 @@ fn every_kind_is_read() {
         (0, strings(&[b"sql_mode", b"ANSI_QUOTES"])),
         (0, strings(&[b"autocommit", b"OFF", b"time_zone", b"+01:00"])),
         (1, strings(&[b"shop"])),
-        (2, strings(&[b"1"])),
+        (2, b"1".to_vec()),
         (3, [vec![0], strings(&[b"0-1-7"])].concat()),
         (4, strings(&[b"SET TRANSACTION READ ONLY;"])),
         (5, strings(&[b"T_______"])),
@@ -51,6 +51,15 @@ fn every_kind_is_read() {
     assert_eq!(read.unwrap(), expected);
 }
 
+/// MariaDB 10.11.19 answers SET session_track_state_change=1.
+#[test]
+fn a_servers_packet_is_read() {
+    let packet = b"\x00\x00\x00\x02@\x00\x00\x00#\x00\x1e\x1asession_track_state_change\x02ON\x02\x011";
+    let read: Result<Vec<_>, _> = changes(packet).unwrap().collect();
+    let variable = Change::SystemVariable { name: b"session_track_state_change", value: b"ON" };
+    assert_eq!(read.unwrap(), [variable, Change::StateChange(true)]);
+}
+
 #[test]
 fn without_the_flag_or_the_text_there_is_nothing() {
     let entries = [(1, strings(&[b"shop"]))];
@@ -63,7 +72,7 @@ fn without_the_flag_or_the_text_there_is_nothing() {
 fn a_cut_entry_is_an_error_and_the_last() {
     let mut data = strings(&[b"shop"]);
     data.pop();
-    let packet = packet(status::SESSION_STATE_CHANGED, &[(1, data), (2, strings(&[b"1"]))]);
+    let packet = packet(status::SESSION_STATE_CHANGED, &[(1, data), (2, b"1".to_vec())]);
     let read: Vec<_> = changes(&packet).unwrap().collect();
     assert_eq!(read, [Err(Malformed("session state"))]);
 }
