@@ -1,7 +1,7 @@
 //! Session state and what follows from it: pins, synchronisation plans, leftovers, prepared statements.
 //!
 //! This crate must not do I/O, read a clock, draw a random number, or parse SQL or packets: it is told what a
-//! statement's text may do ([`Statement`]) and how it ended ([`Outcome`]), and answers with values. Whatever it is not sure of
+//! statement's text may do ([`Statement`], which [`with_statement`] makes of the facts of weir-sql) and how it ended ([`Outcome`]), and answers with values. Whatever it is not sure of
 //! it calls unknown, and what is unknown pins.
 //!
 //! One statement of a session, in the order in which the parts are used:
@@ -13,6 +13,7 @@
 //! 4. [`Pins::hold`] with [`Leftovers::holds`]; then [`Pins::is_free`] says whether the connection may be released.
 
 mod base;
+mod facts;
 mod learn;
 mod leftovers;
 mod memory;
@@ -26,6 +27,7 @@ mod value;
 mod variable;
 
 pub use base::{Base, Bases};
+pub use facts::with_statement;
 pub use leftovers::{FOUND_ROWS_MAX, Leftovers, Lost, Next, Place, RESERVED_VARIABLE};
 pub use memory::Memory;
 pub use pins::{PinReason, PinSet, Pins};

@@ -23,10 +23,14 @@ pub enum PinReason {
     Xa,
     /// A temporary table may exist. DROP does not prove that none is left. Ends with a reset.
     TemporaryTable,
-    /// LOCK TABLES, or FLUSH TABLES ... FOR EXPORT. Ends with UNLOCK TABLES.
+    /// LOCK TABLES, FLUSH TABLES WITH READ LOCK or FOR EXPORT. Ends with UNLOCK TABLES.
     LockTables,
-    /// FLUSH TABLES WITH READ LOCK, LOCK INSTANCE, BACKUP LOCK. Ends with the statement that releases it.
-    GlobalReadLock,
+    /// MySQL's LOCK INSTANCE. Ends with UNLOCK INSTANCE.
+    InstanceLock,
+    /// MariaDB's BACKUP LOCK. Ends with BACKUP UNLOCK.
+    BackupLock,
+    /// MariaDB's BACKUP STAGE. Ends with BACKUP STAGE END.
+    BackupStage,
     /// GET_LOCK(). Ends with RELEASE_ALL_LOCKS(), or a reset.
     UserLock,
     /// HANDLER ... OPEN. Ends with a reset.
@@ -51,6 +55,10 @@ pub enum PinReason {
     Procedure,
     /// A statement that is not known. Ends with a reset.
     UnknownStatement,
+    /// FLUSH, RESET, SET PASSWORD, replication and other matters of the server. Ends with a reset.
+    Admin,
+    /// MariaDB: LASTVAL() of a sequence is remembered for each connection. Ends with a reset.
+    Sequence,
     /// One of several statements of a packet failed: which of them ran is not known. Ends with a reset.
     MultiStatement,
     /// SQL_CALC_FOUND_ROWS, and the value was not read. Ends with the next statement that sets it.
@@ -70,7 +78,7 @@ pub enum PinReason {
 
 impl PinReason {
     /// Every reason, in the order of their discriminants.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 31] = [
         Self::Transaction,
         Self::AutocommitOff,
         Self::TransactionUnknown,
@@ -78,7 +86,9 @@ impl PinReason {
         Self::Xa,
         Self::TemporaryTable,
         Self::LockTables,
-        Self::GlobalReadLock,
+        Self::InstanceLock,
+        Self::BackupLock,
+        Self::BackupStage,
         Self::UserLock,
         Self::Handler,
         Self::SqlPrepare,
@@ -91,6 +101,8 @@ impl PinReason {
         Self::LoadData,
         Self::Procedure,
         Self::UnknownStatement,
+        Self::Admin,
+        Self::Sequence,
         Self::MultiStatement,
         Self::FoundRows,
         Self::RowCount,
@@ -110,7 +122,9 @@ impl PinReason {
             Self::Xa => "xa",
             Self::TemporaryTable => "temporary_table",
             Self::LockTables => "lock_tables",
-            Self::GlobalReadLock => "global_read_lock",
+            Self::InstanceLock => "instance_lock",
+            Self::BackupLock => "backup_lock",
+            Self::BackupStage => "backup_stage",
             Self::UserLock => "user_lock",
             Self::Handler => "handler",
             Self::SqlPrepare => "sql_prepare",
@@ -123,6 +137,8 @@ impl PinReason {
             Self::LoadData => "load_data",
             Self::Procedure => "procedure",
             Self::UnknownStatement => "unknown_statement",
+            Self::Admin => "admin",
+            Self::Sequence => "sequence",
             Self::MultiStatement => "multi_statement",
             Self::FoundRows => "found_rows",
             Self::RowCount => "row_count",
@@ -217,6 +233,8 @@ pub struct Pins {
     set: PinSet,
     /// SET TRANSACTION was followed by a transaction that has not ended.
     next_begun: bool,
+    /// The last flags said that autocommit is off: any statement may begin a transaction.
+    autocommit_off: bool,
 }
 
 impl Pins {
@@ -246,7 +264,7 @@ impl Pins {
                 self.set = self.set.without(statement.ends);
                 self.status(flags);
             }
-            None if statement.may_begin || self.in_transaction() => {
+            None if statement.may_begin || self.autocommit_off || self.in_transaction() => {
                 self.set.insert(PinReason::TransactionUnknown);
             }
             None => {}
@@ -256,10 +274,11 @@ impl Pins {
     /// Takes in the status flags of an answer.
     pub fn status(&mut self, flags: u16) {
         let was_in = self.in_transaction();
+        self.autocommit_off = flags & status::AUTOCOMMIT == 0;
         self.set = self.set.without(PinSet::BY_STATUS);
         if flags & status::IN_TRANS != 0 {
-            let autocommit = flags & status::AUTOCOMMIT != 0;
-            self.set.insert(if autocommit { PinReason::Transaction } else { PinReason::AutocommitOff });
+            let off = self.autocommit_off;
+            self.set.insert(if off { PinReason::AutocommitOff } else { PinReason::Transaction });
             self.next_begun |= self.set.contains(PinReason::NextTransaction) && !was_in;
         } else if self.next_begun {
             self.next_begun = false;

@@ -22,7 +22,7 @@ pub struct Statement<'a> {
     pub keeps_diagnostics: bool,
     /// Values are set for this statement alone (`SET STATEMENT ... FOR`): what the server reports is temporary.
     pub temporary: bool,
-    /// It may begin a transaction even if it fails: more than one statement, BEGIN, CALL, autocommit off.
+    /// It may begin a transaction even if it fails: more than one statement, BEGIN, CALL.
     pub may_begin: bool,
 }
 

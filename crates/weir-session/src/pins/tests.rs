@@ -49,6 +49,10 @@ fn an_error_pins_only_where_a_transaction_may_have_begun() {
     assert!(pins.is_free());
     fail(&mut pins, &Statement { may_begin: true, ..Statement::PLAIN });
     assert_eq!(pins.why().to_string(), "transaction_unknown");
+    run(&mut pins, &Statement::PLAIN, 0);
+    assert!(pins.is_free());
+    fail(&mut pins, &Statement::PLAIN);
+    assert_eq!(pins.why().to_string(), "transaction_unknown", "autocommit is off");
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_session::{Base, Memory, Outcome, Plan, Send, State, Statement, Step, plan_sync, synced};
+use weir_session::{
+    Base, Memory, Outcome, Plan, Send, State, Statement, Step, plan_sync, synced, with_statement,
+};
+use weir_sql::Facts;
 use weir_testkit::Server;
-use weir_testkit::client::bytes::text_row;
+use weir_testkit::client::bytes::{Fields, text_row};
 use weir_testkit::client::caps::Capabilities;
 use weir_testkit::client::{Client, ConnectOptions, End, Response, command};
 use weir_wire::track;
@@ -68,6 +71,21 @@ impl Peer {
         outcome
     }
 
+    /// As [`Self::learn`], with the facts of the text; it may hold several statements.
+    pub async fn learn_text(&mut self, sql: &str, facts: &Facts, memory: &mut Memory) {
+        let response = self.client.query(sql).await.unwrap();
+        let last = outcome(&response);
+        let changes: Vec<_> = response.changes().map(|change| (change.kind, change.data.clone())).collect();
+        let changes: Vec<_> = changes.iter().filter_map(|(kind, data)| change(*kind, data)).collect();
+        with_statement(facts, sql.as_bytes(), |statement| {
+            self.state.learn(statement, last, &changes, memory);
+        });
+        self.read_back().await;
+        if last.is_ok() {
+            with_statement(facts, sql.as_bytes(), |statement| memory.remember(statement, &self.state));
+        }
+    }
+
     pub async fn read_back(&mut self) {
         if !self.state.is_known() {
             let row = self.rows(&self.state.read_back_text()).await.remove(0);
@@ -115,6 +133,19 @@ impl Peer {
     pub async fn reset(&mut self) {
         let response = self.client.command(command::RESET_CONNECTION, &[]).await.unwrap();
         assert!(response.err().is_none());
+    }
+}
+
+/// A change as the testkit's client has it: undecoded.
+fn change(kind: u8, data: &[u8]) -> Option<track::Change<'_>> {
+    let mut fields = Fields(data);
+    match kind {
+        0 => {
+            let name = fields.lenenc_bytes().unwrap();
+            Some(track::Change::SystemVariable { name, value: fields.lenenc_bytes().unwrap() })
+        }
+        1 => Some(track::Change::Schema(fields.lenenc_bytes().unwrap())),
+        _ => None,
     }
 }
 

@@ -200,3 +200,56 @@ async fn a_reset_keeps_the_schema_and_gives_back_the_base() {
         }
     }
 }
+
+/// What clients write, read by weir-sql, run and learned; the server's word at the end of each.
+const TEXTS: [&str; 24] = [
+    "CREATE DATABASE gone",
+    "USE gone",
+    "DROP DATABASE gone",
+    "SET sql_mode = 'ansi', time_zone = '+2:00'",
+    "SET sql_mode = CONCAT(@@sql_mode, ',NO_ZERO_DATE'), sql_select_limit = DEFAULT",
+    "SET NAMES latin1",
+    "/*!50000 SET NAMES utf8mb4 COLLATE utf8mb4_bin */",
+    "SET CHARACTER SET latin1",
+    "SET character_set_results = NULL",
+    "SET character_set_connection = utf8mb4",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY",
+    "SET SESSION TRANSACTION READ WRITE",
+    "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    "SET max_join_size = 1000000, sql_big_selects = 1",
+    "SET max_join_size = DEFAULT",
+    "SET sql_mode = nosuch",
+    "SET @v = (SELECT 1), autocommit = 0",
+    "SET autocommit = 1",
+    "SET GLOBAL wait_timeout = 1000",
+    "SET @@wait_timeout = 2000",
+    "USE nowhere",
+    "USE mysql",
+    "SET default_storage_engine = myisam; SET foreign_key_checks = 0",
+    "SET STATEMENT sort_buffer_size = 100000 FOR SELECT 1",
+];
+
+#[tokio::test]
+async fn p21_what_the_texts_of_clients_do_is_known_or_read_back() {
+    for flavor in Flavor::BOTH {
+        for first in [&[][..], &["SET session_track_system_variables='*'"]] {
+            let server = Server::start(flavor).unwrap();
+            let mut memory = Memory::new(7);
+            // The second time, much of it is remembered.
+            for _ in 0..2 {
+                let mut a = Peer::connect(&server, first).await;
+                for sql in TEXTS {
+                    let (family, version) = (a.server.family, a.server.version);
+                    let facts =
+                        weir_sql::Facts::of(sql.as_bytes(), weir_sql::LexMode::new(family, version), true);
+                    a.learn_text(sql, &facts, &mut memory).await;
+                    let truth = a.true_state().await;
+                    assert_eq!(a.state.schema(), truth.schema(), "{flavor:?} {sql}");
+                    for v in truth.base().present().iter() {
+                        assert_eq!(a.state.get(v), truth.get(v), "{flavor:?} {} after {sql}", v.name());
+                    }
+                }
+            }
+        }
+    }
+}

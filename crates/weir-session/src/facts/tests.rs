@@ -1,0 +1,108 @@
+use weir_model::ServerFamily;
+use weir_sql::LexMode;
+
+use super::*;
+
+/// Pins, ends, effects and the rest of a text in short.
+fn told(sql: &str) -> String {
+    let facts = Facts::of(sql.as_bytes(), LexMode::new(ServerFamily::MySql, 90_704), true);
+    with_statement(&facts, sql.as_bytes(), |s| {
+        let effects: Vec<_> = s.effects.iter().map(short).collect();
+        let mut out = vec![effects.join(" ")];
+        if !s.pins.is_empty() {
+            out.push(format!("pins {}", s.pins));
+        }
+        if !s.ends.is_empty() {
+            out.push(format!("ends {}", s.ends));
+        }
+        for (i, name) in Reads::NAMES.iter().enumerate() {
+            let all = [Reads::LAST_INSERT_ID, Reads::ROW_COUNT, Reads::FOUND_ROWS, Reads::DIAGNOSTICS];
+            if s.reads.contains(all[i]) {
+                out.push(format!("reads {name}"));
+            }
+        }
+        if s.insert_id != InsertId::Kept {
+            out.push(format!("{:?}", s.insert_id).to_lowercase());
+        }
+        out.retain(|part| !part.is_empty());
+        out.join("; ")
+    })
+}
+
+fn short(effect: &Effect<'_>) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match effect {
+        Effect::Variable { name, value: Assigned::Literal(value) } => {
+            format!("{}={}", text(name), text(value))
+        }
+        Effect::Variable { name, value: Assigned::Computed } => format!("{}=?", text(name)),
+        Effect::Names { charset, collation } => {
+            let word = |w: &Option<&[u8]>| w.map_or("-".to_owned(), text);
+            format!("names {} {}", word(charset), word(collation))
+        }
+        Effect::UserVariable { name, value } => {
+            let value = match value {
+                UserAssigned::Number(b) => text(b),
+                UserAssigned::Text(b) => format!("'{}'", text(b)),
+                UserAssigned::Binary(b) => format!("{b:?}"),
+                UserAssigned::Null => "NULL".to_owned(),
+                UserAssigned::Computed => "?".to_owned(),
+            };
+            format!("@{}={value}", text(name))
+        }
+        Effect::Schema(name) => format!("use {}", text(name)),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+#[test]
+fn texts_become_statements() {
+    for (sql, expected) in [
+        ("SELECT * FROM t", ""),
+        ("SET sql_mode = 'ansi', @@SESSION.autocommit = 0", "sql_mode=ansi autocommit=0"),
+        (
+            "SET sql_mode = '1', time_zone = DEFAULT, foreign_key_checks = 1+1",
+            "sql_mode=? time_zone=? foreign_key_checks=?",
+        ),
+        ("SET GLOBAL sql_mode = ''", ""),
+        ("SET NAMES utf8mb4 COLLATE 'utf8mb4_bin'", "names utf8mb4 utf8mb4_bin"),
+        ("SET NAMES DEFAULT", "names - -"),
+        ("SET insert_id = 5", "insert_id=5; pins untracked_variable"),
+        ("SET last_insert_id = 5", "unknown"),
+        (
+            "SET @a = 1, @B = 'it''s', @c = x'4142', @d = NULL, @e = true",
+            "@a=1 @B='it's' @c=[65, 66] @d=NULL @e=1",
+        ),
+        ("SET @a = 1 + 1", "@a=?; pins user_variable"),
+        ("SET @@transaction_isolation = 'SERIALIZABLE'", "transaction_isolation=?; pins next_transaction"),
+        ("SET TRANSACTION READ ONLY", "pins next_transaction"),
+        (
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
+            "transaction_isolation=READ-COMMITTED transaction_read_only=OFF",
+        ),
+        ("USE shop", "use shop"),
+        ("SET ROLE r", "pins role"),
+        ("LOCK TABLES t READ", "pins lock_tables"),
+        ("UNLOCK TABLES", "ends lock_tables"),
+        ("INSERT INTO t VALUES (1)", "insert"),
+        ("INSERT INTO t VALUES (1); UPDATE t SET a = 1", "unknown"),
+        ("SELECT LAST_INSERT_ID(7)", "reads last_insert_id; unknown"),
+        ("CALL p()", "everything; pins procedure; unknown"),
+        ("XA START 'x'", "pins xa; unknown"),
+        ("XA COMMIT 'x'", "pins xa; ends xa; unknown"),
+        ("SELECT FOUND_ROWS(), ROW_COUNT()", "reads row_count; reads found_rows"),
+        ("SHOW WARNINGS", "reads diagnostics"),
+        ("SELECT CONNECTION_ID()", "pins connection_id"),
+        ("CREATE TEMPORARY TABLE t (i INT)", "schemaunknown; pins temporary_table; insert"),
+    ] {
+        assert_eq!(told(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn hexadecimal_literals_are_read() {
+    assert_eq!(hex(b"0x4142"), Some(b"AB".to_vec()));
+    assert_eq!(hex(b"0x142"), Some(b"\x01B".to_vec()));
+    assert_eq!(hex(b"X''"), Some(Vec::new()));
+    assert_eq!(hex(b"_latin1 x'41'"), None);
+}
