@@ -132,18 +132,28 @@ pub fn synced(steps: &[Step], wanted: &State, actual: &mut State, memory: &mut M
     actual.clone_from(wanted);
 }
 
-/// A step of a sync was refused: what it was to set is not known any more. The steps before it were answered with OK, those
-/// after it are to be told here as well.
-pub fn refused(step: &Step, actual: &mut State) {
-    match step.send {
+/// A step of a sync was refused: what it was to set is not known any more. The steps before it are told to [`accepted`], those
+/// after it are told here if they were refused as well.
+///
+/// True: it was to set user variables too, and which of them it set is not known: the connection must be reset before
+/// anything else runs there.
+#[must_use]
+pub fn refused(step: &Step, actual: &mut State) -> bool {
+    match &step.send {
         // A schema that cannot be entered leaves the old one.
-        Send::InitDb(_) => {}
-        Send::Query(_) => step.sets.iter().for_each(|v| actual.forget(v)),
+        Send::InitDb(_) => false,
+        Send::Query(text) => {
+            step.sets.iter().for_each(|v| actual.forget(v));
+            text.contains(&b'`')
+        }
     }
 }
 
-/// A step of a sync that was not finished was answered with OK.
-pub fn accepted(step: &Step, wanted: &State, actual: &mut State) {
+/// A step was answered with OK, in a sync of which another was refused. (Of one that went well as a whole, [`synced`] is told.)
+///
+/// True: it has set user variables, which are taken over only when the whole sync is: the connection must be reset.
+#[must_use]
+pub fn accepted(step: &Step, wanted: &State, actual: &mut State) -> bool {
     if let Send::InitDb(name) = &step.send {
         actual.set_schema(Schema::Known(name.clone()));
     }
@@ -153,6 +163,7 @@ pub fn accepted(step: &Step, wanted: &State, actual: &mut State) {
             None => actual.forget(v),
         }
     }
+    matches!(&step.send, Send::Query(text) if text.contains(&b'`'))
 }
 
 /// The variables that must be set, those included that setting others disturbs.

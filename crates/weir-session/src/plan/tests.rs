@@ -249,13 +249,14 @@ proptest! {
             }
         }
         let Plan::Sync(steps) = plan_sync(&wanted, &actual, &memory) else { return Ok(()) };
-        let mut failed = false;
+        let (mut failed, mut reset) = (false, false);
+        let before = model.users.clone();
         for step in &steps {
             if model.run(step) {
-                accepted(step, &wanted, &mut actual);
+                reset |= accepted(step, &wanted, &mut actual);
             } else {
                 prop_assert!(step.must_await, "{:?}", step);
-                refused(step, &mut actual);
+                reset |= refused(step, &mut actual);
                 failed = true;
             }
         }
@@ -265,6 +266,7 @@ proptest! {
                 prop_assert_eq!(model.values[v.name()].as_deref(), known, "{}", v.name());
             }
         }
+        prop_assert!(reset || model.users == before, "user variables changed unseen");
         if !failed {
             synced(&steps, &wanted, &mut actual, &mut memory);
             check_applied(&model, &wanted);
