@@ -254,8 +254,8 @@ fn query(walk: &mut Walk<'_>, draft: &mut Draft, one: &mut One, keyword: Keyword
         while walk.next_target().is_some() {}
     }
     one.is_query = keyword != Keyword::Do;
-    // WITH may introduce an UPDATE or DELETE.
-    if one.is_query && keyword != Keyword::With {
+    // WITH may introduce an UPDATE or DELETE, and MariaDB's VALUES leaves FOUND_ROWS() as it was.
+    if keyword == Keyword::Select {
         one.kept = one.kept.without(LeftoverSet::of(&[Leftover::FoundRows]));
     }
 }
