@@ -21,7 +21,7 @@ pub(crate) fn call(cursor: &mut Cursor<'_>, before: Option<Token>, name: Token, 
     if !matches!(name.kind, TokenKind::Word | TokenKind::Name | TokenKind::QuotedIdent) {
         return Call::None;
     }
-    if before.is_some_and(|b| names_columns(cursor, b)) {
+    if before.is_some_and(|b| b.kind == TokenKind::Word && names_columns(cursor.text(b))) {
         return Call::None;
     }
     // `schema.f(...)` and `` `f`(...) `` are taken for stored or loadable functions.
@@ -48,7 +48,7 @@ pub(crate) fn call(cursor: &mut Cursor<'_>, before: Option<Token>, name: Token, 
 
 /// Whether the word before a name makes the `(` behind it a list of columns or the size of a type: `AS d (a, b)`,
 /// `WITH c (a) AS ...`, `INSERT INTO t (a)`, `CAST(a AS DECIMAL (10))`.
-fn names_columns(cursor: &Cursor<'_>, before: Token) -> bool {
+fn names_columns(before: &[u8]) -> bool {
     const WORDS: [&[u8]; 4] = [b"as", b"into", b"with", b"recursive"];
-    before.kind == TokenKind::Word && WORDS.iter().any(|word| cursor.text(before).eq_ignore_ascii_case(word))
+    WORDS.iter().any(|word| before.eq_ignore_ascii_case(word))
 }

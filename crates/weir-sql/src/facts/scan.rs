@@ -21,6 +21,8 @@ pub(super) enum Declares {
 pub(super) struct Scan {
     /// The last two tokens.
     before: [Option<Token>; 2],
+    /// What the last one is.
+    keyword: Option<Keyword>,
     depth: u32,
     pub(super) declares: Declares,
     /// A user variable in this statement may be written.
@@ -47,16 +49,23 @@ impl Scan {
 
     /// A token that only matters to the ones behind it.
     pub(super) fn skip(&mut self, token: Token) {
+        self.keyword = None;
         self.before = [self.before[1], Some(token)];
     }
 
     /// The cursor stands behind the token.
     pub(super) fn see(&mut self, cursor: &mut Cursor<'_>, token: Token) {
-        let previous = self.before[1];
+        let mut keyword = None;
         match token.kind {
             TokenKind::Operator => self.operator(cursor, token),
-            TokenKind::Word => self.word(cursor, token),
-            TokenKind::QuotedIdent => self.table(cursor, token),
+            TokenKind::Word => {
+                keyword = cursor.keyword(token);
+                self.word(cursor, token, keyword);
+            }
+            TokenKind::QuotedIdent => {
+                self.uses_table |= self.is_behind_from();
+                self.table_of_leftovers(unquoted(cursor.text(token)));
+            }
             TokenKind::Name => {
                 let behind_variable = self.before[0].filter(|t| t.kind == TokenKind::SysVar);
                 if behind_variable.is_some_and(|t| !is_global(cursor.text(t))) {
@@ -68,12 +77,12 @@ impl Scan {
             TokenKind::SysVar => self.system_variable(cursor.text(token).get(2..).unwrap_or_default()),
             TokenKind::UserVar => {
                 self.reads_variable = true;
-                let is_into = previous.is_some_and(|t| cursor.keyword(t) == Some(Keyword::Into));
-                self.computes_variable |= is_into || self.writes_variables;
+                self.computes_variable |= self.keyword == Some(Keyword::Into) || self.writes_variables;
             }
             _ => {}
         }
         self.skip(token);
+        self.keyword = keyword;
     }
 
     fn operator(&mut self, cursor: &mut Cursor<'_>, token: Token) {
@@ -120,10 +129,12 @@ impl Scan {
         }
     }
 
-    fn word(&mut self, cursor: &mut Cursor<'_>, token: Token) {
-        self.table(cursor, token);
+    fn word(&mut self, cursor: &mut Cursor<'_>, token: Token, keyword: Option<Keyword>) {
         let text = cursor.text(token);
-        match cursor.keyword(token) {
+        if self.is_behind_from() {
+            self.uses_table |= !text.eq_ignore_ascii_case(b"dual");
+        }
+        match keyword {
             Some(Keyword::Select) => self.begins_query(),
             Some(Keyword::Values) => {
                 if cursor.peek().is_some_and(|t| cursor.text(t).eq_ignore_ascii_case(b"row")) {
@@ -153,15 +164,9 @@ impl Scan {
         self.table_of_leftovers(text);
     }
 
-    fn table(&mut self, cursor: &Cursor<'_>, token: Token) {
-        let text = cursor.text(token);
-        let is_from = self.depth == 0
-            && self.before[1].is_some_and(|t| cursor.keyword(t) == Some(Keyword::From))
-            && !text.eq_ignore_ascii_case(b"dual");
-        self.uses_table |= is_from;
-        if token.kind == TokenKind::QuotedIdent {
-            self.table_of_leftovers(unquoted(text));
-        }
+    /// Whether the name of a table comes, outside of parentheses.
+    fn is_behind_from(&self) -> bool {
+        self.depth == 0 && self.keyword == Some(Keyword::From)
     }
 
     /// Tables of `information_schema` and `performance_schema` that show what belongs to the connection.

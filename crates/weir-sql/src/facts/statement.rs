@@ -20,10 +20,7 @@ pub(super) fn statement(walk: &mut Walk<'_>, draft: &mut Draft, multi_statements
     } else {
         lead(walk, draft, &mut one, multi_statements)
     };
-    let more = ended.unwrap_or_else(|| {
-        walk.rest();
-        walk.cursor.next().is_some()
-    });
+    let more = ended.unwrap_or_else(|| walk.end());
     if walk.scan.uses_table && one.is_query {
         one.cleared_by_table = true;
     }

@@ -40,6 +40,17 @@ impl<'a> Walk<'a> {
         while self.next().is_some() {}
     }
 
+    /// Takes the rest of the statement and its `;`, if there is one.
+    pub(super) fn end(&mut self) -> bool {
+        while let Some(token) = self.cursor.next() {
+            if token.kind == TokenKind::Semicolon {
+                return true;
+            }
+            self.scan.see(&mut self.cursor, token);
+        }
+        false
+    }
+
     pub(super) fn is_at_end(&mut self) -> bool {
         self.peek().is_none()
     }
