@@ -16,9 +16,9 @@ pub fn native(password: &Secret, nonce: &[u8; NONCE_LEN]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
     }
-    let once = sha1(&[password.as_bytes()]);
-    let mut token = sha1(&[nonce, &*sha1(&[&*once])]);
-    let _same_length = xor_into(&mut *token, &*once);
+    let stages = password.native_stages();
+    let mut token = sha1(&[nonce, &*stages.twice]);
+    let _same_length = xor_into(&mut *token, &*stages.once);
     token.to_vec()
 }
 
@@ -28,9 +28,9 @@ pub fn caching_sha2(password: &Secret, nonce: &[u8; NONCE_LEN]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
     }
-    let once = sha256(&[password.as_bytes()]);
-    let mut token = sha256(&[&*sha256(&[&*once]), nonce]);
-    let _same_length = xor_into(&mut *token, &*once);
+    let stages = password.sha2_stages();
+    let mut token = sha256(&[&*stages.twice, nonce]);
+    let _same_length = xor_into(&mut *token, &*stages.once);
     token.to_vec()
 }
 

@@ -1,6 +1,7 @@
 //! Passwords in memory, and what is derived from them to check a client's proof.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::digest;
 use subtle::{Choice, ConstantTimeEq};
@@ -8,23 +9,55 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::NONCE_LEN;
 
-/// A password. Its memory is overwritten when it is dropped, and `Debug` shows nothing of it, its length neither.
+/// A password. Clones share its memory, which is overwritten when the last one is dropped, and `Debug` shows nothing of
+/// it, its length neither.
 #[derive(Clone, Default)]
-pub struct Secret(Zeroizing<Vec<u8>>);
+pub struct Secret(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    password: Zeroizing<Vec<u8>>,
+    /// Made at the first scramble, so that each further login hashes only what depends on the nonce.
+    native: OnceLock<Stages<20>>,
+    sha2: OnceLock<Stages<32>>,
+}
+
+/// A password hashed once and twice: what a scramble is made of, next to the nonce.
+pub(crate) struct Stages<const N: usize> {
+    pub once: Zeroizing<[u8; N]>,
+    pub twice: Zeroizing<[u8; N]>,
+}
 
 impl Secret {
     /// Takes the bytes over without a copy, so no second, unerased one stays behind.
     pub fn new(password: Vec<u8>) -> Self {
-        Self(Zeroizing::new(password))
+        let password = Zeroizing::new(password);
+        Self(Arc::new(Inner { password, ..Inner::default() }))
     }
 
     /// The password's bytes, without a terminating NUL.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.0.password
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.password.is_empty()
+    }
+
+    /// SHA1(password) and SHA1(SHA1(password)).
+    pub(crate) fn native_stages(&self) -> &Stages<20> {
+        self.0.native.get_or_init(|| {
+            let once = sha1(&[self.as_bytes()]);
+            Stages { twice: sha1(&[&*once]), once }
+        })
+    }
+
+    /// SHA256(password) and SHA256(SHA256(password)).
+    pub(crate) fn sha2_stages(&self) -> &Stages<32> {
+        self.0.sha2.get_or_init(|| {
+            let once = sha256(&[self.as_bytes()]);
+            Stages { twice: sha256(&[&*once]), once }
+        })
     }
 }
 
@@ -57,8 +90,8 @@ pub struct Verifier {
 impl Verifier {
     pub fn new(secret: &Secret) -> Self {
         Self {
-            native: *sha1(&[&*sha1(&[secret.as_bytes()])]),
-            sha2: *sha256(&[&*sha256(&[secret.as_bytes()])]),
+            native: *secret.native_stages().twice,
+            sha2: *secret.sha2_stages().twice,
             empty: secret.is_empty(),
         }
     }
@@ -129,15 +162,28 @@ pub(crate) fn xor_into(into: &mut [u8], with: &[u8]) -> Choice {
     Choice::from(1)
 }
 
+/// Inputs up to this length are hashed in one piece: all but long passwords.
+const ONE_PIECE: usize = 128;
+
 fn hash<const N: usize>(algorithm: &'static digest::Algorithm, parts: &[&[u8]]) -> Zeroizing<[u8; N]> {
-    let mut context = digest::Context::new(algorithm);
-    for part in parts {
-        context.update(part);
-    }
+    let len: usize = parts.iter().map(|part| part.len()).sum();
     let mut out = Zeroizing::new([0; N]);
-    // N is the algorithm's output length at every call above, so the copy is whole.
-    for (to, from) in out.iter_mut().zip(context.finish().as_ref()) {
-        *to = *from;
+    // N is the algorithm's output length at every call above, so each copy is whole.
+    let mut keep =
+        |digest: digest::Digest| out.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
+    if len <= ONE_PIECE {
+        // One call needs no context, which would be allocated three times.
+        let mut piece = Zeroizing::new([0; ONE_PIECE]);
+        let mut at = 0;
+        for part in parts {
+            piece[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        keep(digest::digest(algorithm, &piece[..len]));
+    } else {
+        let mut context = digest::Context::new(algorithm);
+        parts.iter().for_each(|part| context.update(part));
+        keep(context.finish());
     }
     out
 }
