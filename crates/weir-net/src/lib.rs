@@ -3,9 +3,12 @@
 //! Everything that names a socket type lives here; above, a connection is a [`Stream`]. This crate must not know
 //! users, statements or configuration files.
 
+mod accept;
 mod cert_chain;
 mod cert_name;
 mod compressed;
+mod connect;
+mod direct;
 mod handshake_signature;
 pub mod listen;
 pub mod packet_stream;
@@ -23,6 +26,9 @@ mod tls_error;
 mod tls_server;
 mod verifiers;
 
+pub use accept::{accept_tcp, accept_unix};
+pub use connect::begin_connect;
+pub use direct::{send_at_once, send_before_close};
 pub use listen::{BoundUnix, ListenError, SocketFile, bind_tcp, bind_unix};
 pub use packet_stream::{PacketError, PacketStream, write_all};
 pub use pem_files::MAX_PEM_FILE_BYTES;

@@ -1,5 +1,6 @@
 //! Whole packets over a connection, one at a time: for logins, where few are exchanged and each is small.
 
+use crate::direct::send_at_once;
 use crate::scratch::with_scratch;
 use crate::stream::Stream;
 use std::future::poll_fn;
@@ -119,10 +120,13 @@ impl PacketStream {
         write_all(&mut self.stream, &out).await
     }
 
-    /// Sends bytes that are packets already; the next sequence id is `seq`.
-    pub async fn write_raw(&mut self, bytes: &[u8], seq: u8) -> io::Result<()> {
+    /// Sends the first bytes of the connection, which are packets already; the next sequence id is `seq`.
+    pub async fn write_first(&mut self, bytes: &[u8], seq: u8) -> io::Result<()> {
         self.seq = seq;
-        write_all(&mut self.stream, bytes).await
+        match send_at_once(&self.stream, bytes) {
+            all if all == bytes.len() => Ok(()),
+            some => write_all(&mut self.stream, &bytes[some..]).await,
+        }
     }
 }
 

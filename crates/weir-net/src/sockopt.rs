@@ -53,11 +53,21 @@ impl TcpOptions {
     /// # Errors
     /// What the kernel says: `ENOPROTOOPT`/`EOPNOTSUPP` on a socket that is not TCP, `EINVAL` for a value out of range.
     pub fn apply(&self, socket: &impl AsFd) -> io::Result<()> {
+        if self.keepalive.is_none() {
+            SockRef::from(socket).set_keepalive(false)?;
+        }
+        self.apply_to_new(socket)
+    }
+
+    /// As [`TcpOptions::apply`], for a socket on which nothing was set before: no keep-alive needs no system call.
+    ///
+    /// # Errors
+    /// As [`TcpOptions::apply`].
+    pub fn apply_to_new(&self, socket: &impl AsFd) -> io::Result<()> {
         let socket = SockRef::from(socket);
         socket.set_tcp_nodelay(self.nodelay)?;
-        match self.keepalive {
-            Some(timing) => socket.set_tcp_keepalive(&timing.as_socket2())?,
-            None => socket.set_keepalive(false)?,
+        if let Some(timing) = self.keepalive {
+            socket.set_tcp_keepalive(&timing.as_socket2())?;
         }
         if self.user_timeout.is_some() {
             socket.set_tcp_user_timeout(self.user_timeout)?;

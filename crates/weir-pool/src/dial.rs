@@ -5,10 +5,10 @@ use crate::upstream::{Target, Upstream};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{UnixStream, lookup_host};
 use tokio::time::timeout;
 use weir_config::Address;
-use weir_net::{KeepAlive, PacketStream, Socket, Stream, TcpOptions};
+use weir_net::{KeepAlive, PacketStream, Socket, Stream, TcpOptions, begin_connect};
 use weir_wire::MAX_PAYLOAD;
 use weir_wire::greeting::{FirstPacket, Greeting};
 
@@ -38,15 +38,43 @@ pub async fn dial(
 }
 
 async fn connect_and_greet(target: &Target, peer: Option<SocketAddr>) -> Result<Dialled, ConnectError> {
-    let connected = match peer {
-        Some(peer) => connect_tcp(peer, target.keepalive).await,
-        None => connect(&target.address, target.keepalive).await,
+    let unreachable = |source| ConnectError::Unreachable {
+        server: target.name.clone(),
+        address: target.address.to_string(),
+        source,
     };
-    let (stream, peer) = connected.map_err(|source| ConnectError::Unreachable {
+    match (&target.address, peer) {
+        (_, Some(peer)) => greet_by_tcp(target, peer).await,
+        (Address::Unix(path), None) => {
+            let unix = UnixStream::connect(path).await.map_err(unreachable)?;
+            greet(target, Stream::Plain(Socket::Unix(unix)), None).await
+        }
+        (Address::Tcp { host, port }, None) => {
+            let none = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
+            let mut last = unreachable(none);
+            for candidate in lookup_host((host.as_str(), *port)).await.map_err(unreachable)? {
+                match greet_by_tcp(target, candidate).await {
+                    // Whoever does not answer there may do so at the next address; whoever greets or refuses has.
+                    Err(error @ ConnectError::Unreachable { .. }) => last = error,
+                    answered => return answered,
+                }
+            }
+            Err(last)
+        }
+    }
+}
+
+async fn greet_by_tcp(target: &Target, peer: SocketAddr) -> Result<Dialled, ConnectError> {
+    let tcp = begin_connect(peer, &tcp_options(peer, target.keepalive));
+    let tcp = tcp.map_err(|source| ConnectError::Unreachable {
         server: target.name.clone(),
         address: target.address.to_string(),
         source,
     })?;
+    greet(target, Stream::Plain(Socket::Tcp(tcp)), Some(peer)).await
+}
+
+async fn greet(target: &Target, stream: Stream, peer: Option<SocketAddr>) -> Result<Dialled, ConnectError> {
     let mut packets = PacketStream::new(stream, Vec::new(), MAX_PAYLOAD);
     let read = packets.read().await;
     let payload = read.map_err(|e| ConnectError::packet(&target.name, &target.address.to_string(), e))?;
@@ -60,34 +88,9 @@ async fn connect_and_greet(target: &Target, peer: Option<SocketAddr>) -> Result<
     }
 }
 
-async fn connect(address: &Address, keepalive: Duration) -> io::Result<(Stream, Option<SocketAddr>)> {
-    match address {
-        Address::Unix(path) => Ok((Stream::Plain(Socket::Unix(UnixStream::connect(path).await?)), None)),
-        Address::Tcp { host, port } => {
-            let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
-            for candidate in lookup_host((host.as_str(), *port)).await? {
-                match connect_tcp(candidate, keepalive).await {
-                    Ok(connected) => return Ok(connected),
-                    Err(e) => last = e,
-                }
-            }
-            Err(last)
-        }
-    }
-}
-
-async fn connect_tcp(peer: SocketAddr, keepalive: Duration) -> io::Result<(Stream, Option<SocketAddr>)> {
-    let tcp = TcpStream::connect(peer).await?;
-    if peer.ip().is_loopback() {
-        // The kernel tells at once when a process of this machine ends; there is nobody to send probes to.
-        tcp.set_nodelay(true)?;
-    } else {
-        tcp_options(keepalive).apply(&tcp)?;
-    }
-    Ok((Stream::Plain(Socket::Tcp(tcp)), Some(peer)))
-}
-
-fn tcp_options(idle: Duration) -> TcpOptions {
-    let keepalive = (!idle.is_zero()).then(|| KeepAlive { idle, ..KeepAlive::default() });
+fn tcp_options(peer: SocketAddr, idle: Duration) -> TcpOptions {
+    // On loopback the kernel tells at once when a process ends; there is nobody to send probes to.
+    let probed = !idle.is_zero() && !peer.ip().is_loopback();
+    let keepalive = probed.then(|| KeepAlive { idle, ..KeepAlive::default() });
     TcpOptions { keepalive, ..TcpOptions::default() }
 }

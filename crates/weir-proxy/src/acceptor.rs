@@ -4,11 +4,13 @@
 use crate::worker::Dispatcher;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use weir_net::{KeepAlive, TcpOptions};
+use weir_net::{KeepAlive, TcpOptions, accept_tcp, accept_unix};
 
 /// After the system refused a connection for want of descriptors or memory: long enough to let some go.
 const REST: Duration = Duration::from_millis(100);
@@ -36,16 +38,16 @@ pub(crate) fn client_options(idle: Duration) -> TcpOptions {
     TcpOptions { keepalive, ..TcpOptions::default() }
 }
 
-/// A connection that was taken, on the runtime that took it.
+/// A connection that was taken and that no runtime knows yet.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// `inherited` is the keep-alive of its listener.
     Tcp {
-        socket: TcpStream,
+        socket: std::net::TcpStream,
         peer: SocketAddr,
         inherited: Duration,
     },
-    Unix(UnixStream),
+    Unix(std::os::unix::net::UnixStream),
 }
 
 /// Takes connections until it is told to stop.
@@ -53,19 +55,19 @@ pub(crate) async fn accept_all(listener: Listener, dispatcher: Dispatcher, mut s
     let accepting = async {
         match listener {
             Listener::Tcp(listener, inherited) => {
-                let listener = TcpListener::from_std(listener)?;
+                let listener = watch_for_clients(listener)?;
                 loop {
-                    match listener.accept().await {
+                    match listener.async_io(Interest::READABLE, accept_tcp).await {
                         Ok((socket, peer)) => dispatcher.hand_over(Taken::Tcp { socket, peer, inherited }),
                         Err(e) => rest(&e).await,
                     }
                 }
             }
             Listener::Unix(listener) => {
-                let listener = UnixListener::from_std(listener)?;
+                let listener = watch_for_clients(listener)?;
                 loop {
-                    match listener.accept().await {
-                        Ok((socket, _)) => dispatcher.hand_over(Taken::Unix(socket)),
+                    match listener.async_io(Interest::READABLE, accept_unix).await {
+                        Ok(socket) => dispatcher.hand_over(Taken::Unix(socket)),
                         Err(e) => rest(&e).await,
                     }
                 }
@@ -81,6 +83,14 @@ pub(crate) async fn accept_all(listener: Listener, dispatcher: Dispatcher, mut s
             tracing::error!(event = "accept_failed", error = ?ended.err(), "a listener has failed");
         }
     }
+}
+
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe because a type may change its descriptor; std's listeners cannot"
+)]
+fn watch_for_clients<L: AsRawFd>(listener: L) -> io::Result<AsyncFd<L>> {
+    AsyncFd::with_interest(listener, Interest::READABLE)
 }
 
 async fn rest(error: &io::Error) {

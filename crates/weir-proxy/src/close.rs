@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
-use weir_net::{Stream, with_scratch, write_all};
+use weir_net::{Stream, send_before_close, with_scratch, write_all};
 use weir_wire::command;
 use weir_wire::frame::put_packet;
 
@@ -33,11 +33,15 @@ pub(crate) async fn linger(mut stream: Stream) {
     let _ = timeout(LINGER, drained).await;
 }
 
-/// Says COM_QUIT to the server, so that it does not log an aborted connection. Does not wait.
+/// Says COM_QUIT to the server, so that it does not log an aborted connection. Does not wait; the caller drops the
+/// connection right behind it.
 pub(crate) async fn quit_server(stream: &mut Stream) {
     stream.restart_sequence();
     let mut bytes = Vec::with_capacity(5);
     put_packet(&mut bytes, 0, &[command::QUIT]);
+    if send_before_close(stream, &bytes) {
+        return;
+    }
     // One try: a server that cannot take five bytes is gone or stuck, and closing will do.
     let mut writing = std::pin::pin!(write_all(stream, &bytes));
     poll_fn(|cx| {

@@ -5,6 +5,7 @@ use crate::session::{Exit, Phase, Session};
 use std::task::Context;
 use std::time::Instant;
 use weir_model::{CloseReason, ServerFamily};
+use weir_net::send_before_close;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
@@ -43,7 +44,7 @@ impl Session {
         match command {
             com::QUERY => return self.query(cx, payload, packet),
             com::QUIT => {
-                self.forward(cx, command, packet)?;
+                self.quit(cx, packet)?;
                 self.exit = Some(Exit::Close(CloseReason::Quit));
                 return Ok(());
             }
@@ -124,6 +125,18 @@ impl Session {
     pub(crate) fn forward(&mut self, cx: &mut Context<'_>, command: u8, packet: &[u8]) -> Result<(), Exit> {
         self.begin(command, self.shape_of(command, packet));
         self.send_up(cx, packet)?;
+        self.phase = self.after_request();
+        Ok(())
+    }
+
+    /// Passes on the client's COM_QUIT. The session ends right behind it.
+    fn quit(&mut self, cx: &mut Context<'_>, packet: &[u8]) -> Result<(), Exit> {
+        self.begin(com::QUIT, shape(com::QUIT));
+        if self.to_server.is_empty() && send_before_close(&self.server.stream, packet) {
+            self.current.bytes_in += packet.len() as u64;
+        } else {
+            self.send_up(cx, packet)?;
+        }
         self.phase = self.after_request();
         Ok(())
     }

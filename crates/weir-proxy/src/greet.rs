@@ -47,7 +47,7 @@ pub(crate) async fn greet(
     let greeting = own_greeting(&server, id, nonce, settings.tls.is_some());
     let mut bytes = Vec::new();
     greeting.put(&mut bytes);
-    packets.write_raw(&bytes, 1).await.map_err(|_| CloseReason::ClientGone)?;
+    packets.write_first(&bytes, 1).await.map_err(|_| CloseReason::ClientGone)?;
     let payload = packets.read().await.map_err(read_error)?;
     let answer = HandshakeResponse::parse_first(&payload);
     let (packets, mut response) = match answer {

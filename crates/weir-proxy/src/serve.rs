@@ -5,6 +5,7 @@ use crate::greet::greet;
 use crate::login::login;
 use crate::observe;
 use crate::session::Session;
+use crate::settings::Settings;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use weir_model::CloseReason;
 pub(crate) async fn serve(worker: Arc<Worker>, accepted: Accepted) {
     worker.stats().client_accepted();
     let mut peer = accepted.peer;
-    let opened = Box::pin(open(&worker, accepted, &mut peer)).await;
+    let opened = open(&worker, accepted, &mut peer).await;
     let reason = match opened {
         Ok(session) => Session::run(session, peer).await,
         Err(reason) => {
@@ -37,13 +38,8 @@ async fn open(
     let settings = worker.shared.settings();
     let (pending, evicted) = worker.pend(settings.limits.max_pending_logins);
     let limit = settings.limits.login_timeout;
-    let steps = async {
-        let arrived = accept(accepted, &settings).await?;
-        *peer = arrived.peer;
-        let greeted = greet(worker, &settings, arrived.packets).await?;
-        let logged_in = login(worker, &settings, greeted, *peer).await?;
-        Ok(Session::new(worker, &settings, logged_in, *peer))
-    };
+    // Of its kilobytes nothing is moved once they stand in the box.
+    let steps = Box::pin(steps(worker, &settings, accepted, peer));
     let opened = tokio::select! {
         biased;
         opened = timeout(limit, steps) => opened.unwrap_or(Err(CloseReason::LoginTimeout)),
@@ -51,6 +47,19 @@ async fn open(
     };
     drop(pending);
     opened
+}
+
+async fn steps(
+    worker: &Arc<Worker>,
+    settings: &Settings,
+    accepted: Accepted,
+    peer: &mut Option<SocketAddr>,
+) -> Result<Box<Session>, CloseReason> {
+    let arrived = accept(accepted, settings).await?;
+    *peer = arrived.peer;
+    let greeted = greet(worker, settings, arrived.packets).await?;
+    let logged_in = login(worker, settings, greeted, *peer).await?;
+    Ok(Session::new(worker, settings, logged_in, *peer))
 }
 
 async fn wait_evicted(evicted: oneshot::Receiver<()>) {

@@ -7,11 +7,9 @@ use crate::shared::Shared;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -74,15 +72,7 @@ impl Drop for Pending {
 /// What is on its way to a worker.
 #[derive(Debug)]
 enum Incoming {
-    /// A connection that this worker's runtime knows.
-    Here(Taken),
-    /// Connections of another worker's runtime, unregistered.
-    Tcp {
-        socket: std::net::TcpStream,
-        peer: SocketAddr,
-        inherited: Duration,
-    },
-    Unix(std::os::unix::net::UnixStream),
+    Client(Taken),
     /// A listener, to take connections from.
     Listener(Listener, Dispatcher, watch::Receiver<bool>),
 }
@@ -123,9 +113,15 @@ fn start_worker(shared: Arc<Shared>, index: usize) -> io::Result<WorkerHandle> {
         kills,
     });
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let thread = std::thread::Builder::new()
-        .name(format!("weir-worker-{index}"))
-        .spawn(move || runtime.block_on(run(worker, receiver)))?;
+    let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(move || {
+        // A task is woken by its own thread without a system call; the future that the runtime blocks on is not.
+        let ended = runtime.block_on(runtime.spawn(run(worker, receiver)));
+        if let Err(e) = ended
+            && let Ok(panic) = e.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    })?;
     Ok(WorkerHandle { sender, load, thread })
 }
 
@@ -137,8 +133,8 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
                 Some(Incoming::Listener(listener, dispatcher, stop)) => {
                     clients.spawn(accept_all(listener, dispatcher, stop));
                 }
-                Some(next) => match register(&worker, next) {
-                    Ok(Some(accepted)) => {
+                Some(Incoming::Client(taken)) => match register(&worker, taken) {
+                    Ok(accepted) => {
                         let guard = Load(Arc::clone(&worker.load));
                         let worker = Arc::clone(&worker);
                         clients.spawn(async move {
@@ -146,7 +142,6 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
                             serve(worker, accepted).await;
                         });
                     }
-                    Ok(None) => {}
                     Err(e) => {
                         drop(Load(Arc::clone(&worker.load)));
                         tracing::warn!(event = "accept_failed", error = %e, "a connection was lost at its start");
@@ -179,26 +174,22 @@ impl Drop for Load {
     }
 }
 
-/// Makes a socket known to this thread's runtime; nothing for what is no connection.
-fn register(worker: &Worker, incoming: Incoming) -> io::Result<Option<Accepted>> {
-    let taken = match incoming {
-        Incoming::Here(taken) => taken,
-        Incoming::Tcp { socket, peer, inherited } => {
-            Taken::Tcp { socket: TcpStream::from_std(socket)?, peer, inherited }
-        }
-        Incoming::Unix(socket) => Taken::Unix(UnixStream::from_std(socket)?),
-        Incoming::Listener(..) => return Ok(None),
-    };
-    Ok(Some(match taken {
+/// Makes a socket known to this thread's runtime.
+fn register(worker: &Worker, taken: Taken) -> io::Result<Accepted> {
+    Ok(match taken {
         Taken::Tcp { socket, peer, inherited } => {
             let idle = worker.shared.settings().limits.tcp_keepalive;
             if idle != inherited {
                 client_options(idle).apply(&socket)?;
             }
-            Accepted { stream: Stream::Plain(Socket::Tcp(socket)), peer: Some(peer) }
+            let stream = Stream::Plain(Socket::Tcp(TcpStream::from_std(socket)?));
+            Accepted { stream, peer: Some(peer) }
         }
-        Taken::Unix(socket) => Accepted { stream: Stream::Plain(Socket::Unix(socket)), peer: None },
-    }))
+        Taken::Unix(socket) => {
+            let stream = Stream::Plain(Socket::Unix(UnixStream::from_std(socket)?));
+            Accepted { stream, peer: None }
+        }
+    })
 }
 
 /// Hands connections to the least loaded worker.
@@ -223,29 +214,13 @@ impl Dispatcher {
         }
     }
 
-    /// Called on the worker that took the connection.
+    /// Gives a connection to the worker with the fewest.
     pub(crate) fn hand_over(&self, taken: Taken) {
-        let loads = self.workers.iter().enumerate();
-        let Some((index, (sender, load))) = loads.min_by_key(|(_, (_, load))| load.load(Ordering::Relaxed))
-        else {
-            return;
-        };
-        let incoming = match taken {
-            taken if index == HOME => Ok(Incoming::Here(taken)),
-            Taken::Tcp { socket, peer, inherited } => {
-                socket.into_std().map(|socket| Incoming::Tcp { socket, peer, inherited })
-            }
-            Taken::Unix(socket) => socket.into_std().map(Incoming::Unix),
-        };
-        match incoming {
-            Ok(incoming) => {
-                load.fetch_add(1, Ordering::Relaxed);
-                // A worker that has ended takes no more; the socket is dropped, and so closed.
-                let _ = sender.send(incoming);
-            }
-            Err(e) => {
-                tracing::warn!(event = "accept_failed", error = %e, "a connection was lost at its start")
-            }
+        let least = self.workers.iter().min_by_key(|(_, load)| load.load(Ordering::Relaxed));
+        if let Some((sender, load)) = least {
+            load.fetch_add(1, Ordering::Relaxed);
+            // A worker that has ended takes no more; the socket is dropped, and so closed.
+            let _ = sender.send(Incoming::Client(taken));
         }
     }
 }
