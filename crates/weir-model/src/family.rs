@@ -22,9 +22,29 @@ impl ServerFamily {
     }
 }
 
+/// The version as the servers compare it in comments (`/*!80000 */`): 90704 for `9.7.4`, 101119 for
+/// `5.5.5-10.11.19-MariaDB`. A part that cannot be read counts as 0.
+pub fn version_number(version: &[u8]) -> u32 {
+    // An old prefix of MariaDB's that kept replicas from refusing version 10.
+    let version = version.strip_prefix(b"5.5.5-").unwrap_or(version);
+    let mut parts = version
+        .split(|b| !b.is_ascii_digit())
+        .map(|part| part.iter().take(3).fold(0, |number, digit| number * 10 + u32::from(digit - b'0')));
+    let mut part = || parts.next().unwrap_or(0);
+    part() * 10_000 + part() * 100 + part()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_become_the_numbers_of_version_comments() {
+        assert_eq!(version_number(b"9.7.4"), 90_704);
+        assert_eq!(version_number(b"5.5.5-10.11.19-MariaDB-0+deb12u1"), 101_119);
+        assert_eq!(version_number(b"11.8.2-MariaDB"), 110_802);
+        assert_eq!(version_number(b"junk"), 0);
+    }
 
     #[test]
     fn families_are_told_by_version() {

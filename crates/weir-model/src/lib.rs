@@ -7,6 +7,6 @@ pub mod family;
 pub mod limits;
 pub mod reason;
 
-pub use family::ServerFamily;
+pub use family::{ServerFamily, version_number};
 pub use limits::Limits;
 pub use reason::{AuthFailure, CloseReason};

@@ -2,7 +2,7 @@
 
 use crate::renumber::Renumber;
 use std::sync::Arc;
-use weir_model::ServerFamily;
+use weir_model::{ServerFamily, version_number};
 use weir_net::Stream;
 use weir_pool::{Place, ServerConnection, Slot};
 use weir_wire::caps::Caps;
@@ -47,29 +47,5 @@ impl From<ServerConnection> for Backend {
             place: connection.place,
             _slot: connection.slot,
         }
-    }
-}
-
-/// `9.7.4` -> 90704, `5.5.5-10.11.19-MariaDB` -> 101119: as the servers compare versions in comments.
-fn version_number(version: &[u8]) -> u32 {
-    let version = version.strip_prefix(b"5.5.5-").unwrap_or(version);
-    let mut parts = version.split(|b| !b.is_ascii_digit()).map(|part| {
-        part.iter().fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
-    });
-    let mut next = || parts.next().unwrap_or(0).min(999);
-    let (major, minor, patch) = (next(), next(), next());
-    major * 10_000 + minor * 100 + patch
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_become_the_numbers_of_version_comments() {
-        assert_eq!(version_number(b"9.7.4"), 90_704);
-        assert_eq!(version_number(b"5.5.5-10.11.19-MariaDB-0+deb12u1"), 101_119);
-        assert_eq!(version_number(b"11.8.2-MariaDB"), 110_802);
-        assert_eq!(version_number(b"junk"), 0);
     }
 }

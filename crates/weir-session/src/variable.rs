@@ -1,6 +1,6 @@
 //! The closed list of session system variables that Weir moves from one server connection to another.
 
-use weir_model::ServerFamily;
+use weir_model::{ServerFamily, version_number};
 
 mod table;
 
@@ -18,17 +18,7 @@ impl Server {
     /// Out of the version in a handshake packet: `9.7.4`, `5.5.5-10.11.19-MariaDB`, `11.8.2-MariaDB`. What cannot be read counts
     /// as 0: a server that has the variables of the oldest version only.
     pub fn from_version(version: &[u8]) -> Self {
-        let family = ServerFamily::from_version(version);
-        let text = match family {
-            // An old prefix that kept replicas from refusing version 10.
-            ServerFamily::MariaDb => version.strip_prefix(b"5.5.5-").unwrap_or(version),
-            ServerFamily::MySql => version,
-        };
-        let mut parts = text
-            .split(|b| !b.is_ascii_digit())
-            .map(|part| part.iter().take(3).fold(0, |number, digit| number * 10 + u32::from(digit - b'0')));
-        let mut part = || parts.next().unwrap_or(0);
-        Self { family, version: part() * 10_000 + part() * 100 + part() }
+        Self { family: ServerFamily::from_version(version), version: version_number(version) }
     }
 }
 
