@@ -29,6 +29,9 @@ enum Verb {
         /// Address to relay them to
         #[arg(long, value_name = "HOST:PORT")]
         backend: SocketAddr,
+        /// Move bytes with epoll even where the kernel allows io_uring
+        #[arg(long)]
+        epoll: bool,
     },
     /// Count the instructions of the hot functions and compare them with the expected ones
     Count {
@@ -70,8 +73,8 @@ struct RunArgs {
 fn main() -> Result<()> {
     match Cli::parse().verb {
         Verb::Run(args) => measure(&args),
-        Verb::Relay { listen, backend } => {
-            relay::run(listen, backend).with_context(|| format!("relay from {listen} to {backend}"))
+        Verb::Relay { listen, backend, epoll } => {
+            relay::run(listen, backend, epoll).with_context(|| format!("relay from {listen} to {backend}"))
         }
         Verb::Count { expected, bless } => {
             let (table, within) = count::run(&expected, bless)?;

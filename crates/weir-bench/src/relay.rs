@@ -1,8 +1,8 @@
 //! A relay that copies bytes both ways and knows no protocol: the least that a proxy on this runtime can cost.
 //!
 //! It is laid out like Weir's data plane: one thread per core with a single-threaded runtime of its own, a connection
-//! goes to the worker that has the fewest, and each worker reads into one scratch
-//! buffer that all its connections share. Its sockets are weir-net's.
+//! goes to the worker that has the fewest, and each worker reads into one scratch buffer that all its connections
+//! share. Its sockets are weir-net's, on the worker's ring where the kernel gives one.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,16 +13,16 @@ use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use weir_net::{Socket, Stream, with_scratch};
+use weir_net::{Socket, Stream, ring, with_scratch};
 
-/// Accepts at `listen` and relays each connection to `backend`; returns only with an error.
+/// Accepts at `listen` and relays each connection to `backend`, with `epoll` without rings; returns only with an error.
 ///
 /// # Errors
 /// When the address cannot be bound or a worker cannot be started.
-pub fn run(listen: SocketAddr, backend: SocketAddr) -> io::Result<()> {
+pub fn run(listen: SocketAddr, backend: SocketAddr, epoll: bool) -> io::Result<()> {
     let listener = std::net::TcpListener::bind(listen)?;
     let cores = std::thread::available_parallelism()?.get();
-    let workers = (0..cores).map(|_| worker(backend)).collect::<io::Result<Vec<_>>>()?;
+    let workers = (0..cores).map(|_| worker(backend, epoll)).collect::<io::Result<Vec<_>>>()?;
     loop {
         let (client, _) = listener.accept()?;
         client.set_nonblocking(true)?;
@@ -35,13 +35,16 @@ pub fn run(listen: SocketAddr, backend: SocketAddr) -> io::Result<()> {
 
 type Worker = (Arc<AtomicUsize>, mpsc::UnboundedSender<std::net::TcpStream>);
 
-fn worker(backend: SocketAddr) -> io::Result<Worker> {
+fn worker(backend: SocketAddr, epoll: bool) -> io::Result<Worker> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (queue, mut clients) = mpsc::unbounded_channel::<std::net::TcpStream>();
     let load = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&load);
     std::thread::Builder::new().name("relay".into()).spawn(move || {
         runtime.block_on(async {
+            if !epoll && let Err(e) = ring::start() {
+                eprintln!("no ring, so epoll is used: {e}");
+            }
             while let Some(client) = clients.recv().await {
                 let count = Arc::clone(&count);
                 tokio::spawn(async move {
@@ -61,6 +64,8 @@ async fn relay(client: std::net::TcpStream, backend: SocketAddr) -> io::Result<(
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (mut client, mut server) = (Stream::Plain(Socket::Tcp(client)), Stream::Plain(Socket::Tcp(server)));
+    client.upgrade();
+    server.upgrade();
     let (mut up, mut down) = (Way::default(), Way::default());
     poll_fn(|cx| {
         let up = up.poll(cx, &mut client, &mut server)?;
@@ -76,6 +81,8 @@ struct Way {
     /// What was read and not yet taken by the other side.
     rest: Vec<u8>,
     ended: bool,
+    /// The other side has been told of the end.
+    told: bool,
 }
 
 impl Way {
@@ -99,9 +106,10 @@ impl Way {
                 self.rest = bytes.get(taken..).unwrap_or_default().to_vec();
                 Poll::Ready(Ok::<_, io::Error>(got == 0))
             }))?;
-            if self.ended {
-                return to.poll_shutdown(cx);
-            }
+        }
+        if !self.told {
+            ready!(to.poll_shutdown(cx))?;
+            self.told = true;
         }
         Poll::Ready(Ok(()))
     }

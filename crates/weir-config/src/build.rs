@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_model::Limits;
 
 use crate::types::{Auth, ClientTls, Config, Listen, Log, Server, ServerTls, User};
-use crate::types::{Compression, LogFormat, LogLevel, TlsMode};
+use crate::types::{Compression, Io, LogFormat, LogLevel, TlsMode};
 use crate::walk::{Found, Value};
 use crate::{Address, SecretString};
 
@@ -23,6 +23,7 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         limits: limits(root.table("limits")?),
         log: log(root.table("log")?)?,
         workers: size(runtime, "workers"),
+        io: Io::from_word(runtime.text("io")?.0)?,
         watch: flag(runtime, "watch"),
     })
 }

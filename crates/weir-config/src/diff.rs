@@ -98,6 +98,7 @@ fn plain(config: &Config) -> Vec<Setting<'static>> {
         shown("log", "format", log.format.as_str()),
         shown("log", "level", log.level.as_str()),
         shown("runtime", "workers", config.workers),
+        shown("runtime", "io", config.io.as_str()),
         shown("runtime", "watch", config.watch),
     ]
 }

@@ -31,5 +31,6 @@ pub use report::{Place, Problem, Report};
 pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
-    Auth, ClientTls, Compression, Config, Listen, Log, LogFormat, LogLevel, Server, ServerTls, TlsMode, User,
+    Auth, ClientTls, Compression, Config, Io, Listen, Log, LogFormat, LogLevel, Server, ServerTls, TlsMode,
+    User,
 };

@@ -20,6 +20,8 @@ pub struct Config {
     pub log: Log,
     /// Worker threads; 0 is one for each core.
     pub workers: usize,
+    /// How plain TCP connections are moved.
+    pub io: Io,
     /// Reload when the file changes.
     pub watch: bool,
 }
@@ -143,6 +145,18 @@ words! {
         None = "none",
         Zlib = "zlib",
         Zstd = "zstd",
+    }
+}
+
+words! {
+    /// What moves the bytes of plain TCP connections.
+    Io {
+        /// io_uring where the kernel allows it and there are many connections, and epoll otherwise.
+        #[default]
+        Auto = "auto",
+        /// io_uring however few connections there are; a kernel that does not allow it is worth a warning.
+        IoUring = "io_uring",
+        Epoll = "epoll",
     }
 }
 

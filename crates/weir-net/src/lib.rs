@@ -13,6 +13,7 @@ mod handshake_signature;
 pub mod listen;
 pub mod packet_stream;
 mod pem_files;
+pub mod ring;
 mod scratch;
 mod self_signed;
 pub mod sockopt;

@@ -3,6 +3,7 @@
 //! Nothing above this file names a socket type. All methods are polls on `&mut self`: a connection has one task.
 
 use crate::compressed::Compressed;
+use crate::ring::{self, RingSocket};
 use rustls_pki_types::ServerName;
 use std::io;
 use std::pin::Pin;
@@ -17,6 +18,8 @@ use weir_wire::compress::Algorithm;
 #[derive(Debug)]
 pub enum Socket {
     Tcp(TcpStream),
+    /// TCP through the thread's ring.
+    Ring(RingSocket),
     Unix(UnixStream),
 }
 
@@ -62,7 +65,8 @@ impl Stream {
     #[inline]
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Stream::Plain(_) | Stream::Closed => Poll::Ready(Ok(())),
+            Stream::Closed => Poll::Ready(Ok(())),
+            Stream::Plain(socket) => Pin::new(socket).poll_flush(cx),
             Stream::Tls(tls) => Pin::new(tls.as_mut()).poll_flush(cx),
             Stream::Compressed(compressed) => compressed.poll_flush(cx),
         }
@@ -81,7 +85,8 @@ impl Stream {
         }
     }
 
-    /// Whether bytes that were taken may wait inside (never on a plain socket).
+    /// Whether bytes that were taken may wait inside until they are flushed (never on a plain socket; a ring sends them
+    /// by itself).
     #[inline]
     pub fn needs_flush(&self) -> bool {
         matches!(self, Stream::Tls(_) | Stream::Compressed(_))
@@ -90,7 +95,7 @@ impl Stream {
     /// Whether a password may travel here in clear: the link is encrypted, or does not leave the machine.
     pub fn is_secure(&self) -> bool {
         match self {
-            Stream::Plain(Socket::Tcp(_)) | Stream::Closed => false,
+            Stream::Plain(Socket::Tcp(_) | Socket::Ring(_)) | Stream::Closed => false,
             Stream::Plain(Socket::Unix(_)) | Stream::Tls(_) => true,
             Stream::Compressed(compressed) => compressed.inner().is_secure(),
         }
@@ -100,7 +105,7 @@ impl Stream {
     pub fn is_unix_socket(&self) -> bool {
         match self {
             Stream::Plain(Socket::Unix(_)) => true,
-            Stream::Plain(Socket::Tcp(_)) | Stream::Tls(_) | Stream::Closed => false,
+            Stream::Plain(Socket::Tcp(_) | Socket::Ring(_)) | Stream::Tls(_) | Stream::Closed => false,
             Stream::Compressed(compressed) => compressed.inner().is_unix_socket(),
         }
     }
@@ -130,6 +135,23 @@ impl Stream {
     pub fn restart_sequence(&mut self) {
         if let Stream::Compressed(compressed) = self {
             compressed.restart_sequence();
+        }
+    }
+
+    /// Puts a plain TCP connection on the thread's ring, if there is one; any other stays as it is. Nothing may wait
+    /// to be sent on it. A socket that the runtime does not give back is closed.
+    pub fn upgrade(&mut self) {
+        if !matches!(self, Stream::Plain(Socket::Tcp(_))) || !ring::is_running() {
+            return;
+        }
+        if let Stream::Plain(Socket::Tcp(tcp)) = self.take()
+            && let Ok(tcp) = tcp.into_std()
+        {
+            *self = match RingSocket::new(tcp).map_err(TcpStream::from_std) {
+                Ok(ring) => Stream::Plain(Socket::Ring(ring)),
+                Err(Ok(tcp)) => Stream::Plain(Socket::Tcp(tcp)),
+                Err(Err(_)) => Stream::Closed,
+            };
         }
     }
 
@@ -224,6 +246,11 @@ impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            Socket::Ring(ring) => {
+                let read = ready!(ring.poll_read(cx, buf.initialize_unfilled()))?;
+                buf.advance(read);
+                Poll::Ready(Ok(()))
+            }
             Socket::Unix(unix) => Pin::new(unix).poll_read(cx, buf),
         }
     }
@@ -234,17 +261,22 @@ impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Socket::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Socket::Ring(ring) => ring.poll_write(cx, bytes),
             Socket::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Ring(ring) => ring.poll_flush(cx),
+            Socket::Tcp(_) | Socket::Unix(_) => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Socket::Ring(ring) => ring.poll_shutdown(cx),
             Socket::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
         }
     }

@@ -10,11 +10,21 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use weir_net::{Socket, Stream};
+use tokio::time::timeout;
+use weir_config::Io;
+use weir_net::{Socket, Stream, ring};
 use weir_stats::WorkerStats;
+
+/// How long a worker that ends waits until its peers have taken what was sent to them last.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Connections of a worker from which on a ring costs less than epoll, by measurement: with few of them a turn has one
+/// event, and gathering what is sent gains nothing. A build with assertions always uses it, so that all tests meet it.
+const RING_FROM: usize = if cfg!(debug_assertions) { 0 } else { 16 };
 
 /// What the sessions of one thread share.
 #[derive(Debug)]
@@ -23,6 +33,8 @@ pub(crate) struct Worker {
     index: usize,
     /// Connections on this worker.
     load: Arc<AtomicUsize>,
+    /// From so many connections on they move to the ring.
+    ring_from: usize,
     /// Logins under way, oldest first; dropping a sender's counterpart is never the signal, a value is.
     pending: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
     next_pending: AtomicU64,
@@ -34,6 +46,12 @@ impl Worker {
     #[inline]
     pub fn stats(&self) -> &WorkerStats {
         self.shared.stats.worker(self.index)
+    }
+
+    /// Whether so many connections are here that a ring is worth having.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.load.load(Ordering::Relaxed) >= self.ring_from
     }
 
     /// Enters a login; where there are more than this worker's part of `max`, the oldest is sent away.
@@ -96,11 +114,11 @@ impl WorkerHandle {
 }
 
 /// Starts `count` workers.
-pub fn start_workers(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<WorkerHandle>> {
-    (0..count).map(|index| start_worker(Arc::clone(shared), index)).collect()
+pub fn start_workers(shared: &Arc<Shared>, count: usize, io: Io) -> io::Result<Vec<WorkerHandle>> {
+    (0..count).map(|index| start_worker(Arc::clone(shared), index, io)).collect()
 }
 
-fn start_worker(shared: Arc<Shared>, index: usize) -> io::Result<WorkerHandle> {
+fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerHandle> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let load = Arc::new(AtomicUsize::new(0));
     let kills = Semaphore::new(shared.settings().limits.max_kills.max(1) as usize);
@@ -108,6 +126,7 @@ fn start_worker(shared: Arc<Shared>, index: usize) -> io::Result<WorkerHandle> {
         shared,
         index,
         load: Arc::clone(&load),
+        ring_from: if io == Io::Auto { RING_FROM } else { 0 },
         pending: Mutex::new(BTreeMap::new()),
         next_pending: AtomicU64::new(0),
         kills,
@@ -115,7 +134,12 @@ fn start_worker(shared: Arc<Shared>, index: usize) -> io::Result<WorkerHandle> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(move || {
         // A task is woken by its own thread without a system call; the future that the runtime blocks on is not.
-        let ended = runtime.block_on(runtime.spawn(run(worker, receiver)));
+        let ended = runtime.block_on(runtime.spawn(async move {
+            start_ring(&worker, io);
+            run(worker, receiver).await;
+            // Last words of sessions that have just ended.
+            let _ = timeout(LAST_WORDS, ring::drained()).await;
+        }));
         if let Err(e) = ended
             && let Ok(panic) = e.try_into_panic()
         {
@@ -123,6 +147,23 @@ fn start_worker(shared: Arc<Shared>, index: usize) -> io::Result<WorkerHandle> {
         }
     })?;
     Ok(WorkerHandle { sender, load, thread })
+}
+
+/// Makes the thread's ring, if it is to have one. Without it all connections stay with the runtime.
+fn start_ring(worker: &Worker, io: Io) {
+    if io == Io::Epoll {
+        return;
+    }
+    // One line is enough: what holds for the first worker holds for all.
+    match ring::start() {
+        Err(e) if worker.index == HOME && io == Io::IoUring => {
+            tracing::warn!(event = "io_uring_unavailable", error = %e, "io_uring cannot be used, so epoll is");
+        }
+        Err(e) if worker.index == HOME => {
+            tracing::info!(event = "io_uring_unavailable", error = %e, "io_uring cannot be used, so epoll is");
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {

@@ -78,7 +78,7 @@ impl Running {
         let shared = Arc::new(Shared::new(settings, upstream, Arc::clone(&stats), rsa));
         let readiness = Arc::new(Readiness::default());
 
-        let workers = start_workers(&shared, count).context("starting worker threads")?;
+        let workers = start_workers(&shared, count, config.io).context("starting worker threads")?;
         let dispatcher = Dispatcher::new(&workers);
         let mut sockets = Vec::new();
         let mut tasks = JoinSet::new();
