@@ -355,7 +355,7 @@ static RUNTIME: Section = Section {
                 Kind::Word(Io::WORDS),
                 Default::Is("\"auto\""),
                 "How the bytes of plain TCP connections are moved, once a session has sent some commands. With many \
-                 busy clients `io_uring` takes about a quarter less CPU time for each query than `epoll`, with a few \
+                 busy clients `io_uring` takes about a fifth less CPU time for each query than `epoll`, with a few \
                  somewhat more. `auto` uses it on workers with 16 connections or more, where the kernel allows it \
                  (Linux 6.1 or newer, no filter of system calls against it). Where it does not, Weir says so in its \
                  log and uses epoll. TLS and Unix sockets always use epoll.",
