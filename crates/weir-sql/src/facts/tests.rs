@@ -267,7 +267,12 @@ proptest! {
         let tokens: Vec<_> = Lexer::new(sql.as_bytes(), mode).collect();
         let spaced: Vec<u8> = tokens.iter().flat_map(|t| {
             let text = t.text(sql.as_bytes());
-            if t.kind == TokenKind::Blank { blank.as_bytes() } else { text }.to_vec()
+            match t.kind {
+                // The end of a line may end a comment.
+                TokenKind::Blank if text.contains(&b'\n') => [blank.as_bytes(), b"\n"].concat(),
+                TokenKind::Blank => blank.as_bytes().to_vec(),
+                _ => text.to_vec(),
+            }
         }).collect();
         let bare = Facts::of(sql.as_bytes(), mode, true);
         let found = Facts::of(&spaced, mode, true);
@@ -295,6 +300,10 @@ proptest! {
     #[test]
     fn p32_a_packet_has_what_its_statements_have(picked in prop::collection::vec(any_case(), 2..4)) {
         let mode = picked[0].0;
+        // What breaks off in the middle takes in what follows.
+        if picked.iter().any(|(_, sql)| Facts::of(sql.as_bytes(), mode, true).pins.contains(Pin::Unknown)) {
+            return Ok(());
+        }
         let joined = picked.iter().map(|(_, s)| s.as_str()).collect::<Vec<_>>().join("\n; ");
         let packet = Facts::of(joined.as_bytes(), mode, true);
         if packet.pins.contains(Pin::Unknown) || packet.pins.contains(Pin::Compound) {
