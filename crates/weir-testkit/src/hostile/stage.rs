@@ -33,6 +33,9 @@ const SLOW_FLOOR: Duration = Duration::from_millis(500);
 /// Never more than this, unless clients at the server itself wait that long too: then the machine is overloaded.
 const SLOW_MAX: Duration = Duration::from_secs(1);
 const SLOWER_THAN_DIRECT: u32 = 3;
+/// A machine that does other things as well makes clients wait now and then; an attack that slows them does it each
+/// time. So a scenario whose only fault is that is played this often.
+const ROUNDS: u32 = 3;
 
 /// What a scenario needs to know.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +59,8 @@ pub struct Findings {
     pub notes: Vec<String>,
     /// What was not as it must be.
     pub faults: Vec<String>,
+    /// Healthy clients that waited for too long; a fault if they do in each round.
+    pub slow: Vec<String>,
     /// Connections held at once that had not logged in.
     pub strangers: u64,
     /// Sessions held at once.
@@ -164,8 +169,27 @@ impl Stage {
         &mut self,
         tally: &mut Tally,
         name: &str,
-        attack: impl FnOnce(Field) -> F,
+        attack: impl Fn(Field) -> F,
     ) -> Result<()>
+    where
+        F: Future<Output = Result<Findings>>,
+    {
+        for round in 1.. {
+            let (took, mut findings) = self.play(&attack).await?;
+            if round < ROUNDS && findings.faults.is_empty() && !findings.slow.is_empty() {
+                println!("     {name}: {}; once more", findings.slow.join("; "));
+                continue;
+            }
+            let slow = std::mem::take(&mut findings.slow);
+            findings.faults.extend(slow);
+            report(tally, name, took, &findings);
+            break;
+        }
+        Ok(())
+    }
+
+    /// Runs a scenario once.
+    async fn play<F>(&mut self, attack: impl Fn(Field) -> F) -> Result<(Duration, Findings)>
     where
         F: Future<Output = Result<Findings>>,
     {
@@ -189,8 +213,7 @@ impl Stage {
         self.judge_healthy(&mut findings, &window);
         self.judge_account(&mut findings, ended).await?;
         self.healthy.resume_logins();
-        report(tally, name, took, &findings);
-        Ok(())
+        Ok((took, findings))
     }
 
     /// Weir is the same process, answered all the while, and its memory stayed within bounds.
@@ -227,7 +250,9 @@ impl Stage {
             let most = SLOW_MAX.max(direct * SLOWER_THAN_DIRECT);
             let limit = (calm.max(direct) * SLOWER).clamp(SLOW_FLOOR, most);
             findings.check(times.len() >= 20, || format!("only {} healthy {what}", times.len()));
-            findings.check(p99 <= limit, || format!("healthy {what}: p99 {}, limit {}", ms(p99), ms(limit)));
+            if p99 > limit {
+                findings.slow.push(format!("healthy {what}: p99 {}, limit {}", ms(p99), ms(limit)));
+            }
             let ratio = p99.as_secs_f64() / calm.as_secs_f64().max(1e-6);
             findings.note(format!(
                 "{} healthy {what} p99 {} ({ratio:.1}x of {}; direct {})",
