@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
             };
             match token.kind {
                 // The servers take a NUL that ends the packet for its end.
-                TokenKind::Nul if self.is_rest_blank() => return None,
+                TokenKind::Nul if self.is_end(self.rest()) => return None,
                 TokenKind::Unterminated | TokenKind::Nul => self.broken = true,
                 TokenKind::VersionCommentSkipped => self.doubtful |= self.is_galera_mark(token),
                 kind if kind.is_trivia() => {}
@@ -83,10 +83,19 @@ impl<'a> Cursor<'a> {
         self.broken || self.doubtful
     }
 
-    /// Whether nothing but blanks and `;` follows, which the servers cut off before they read a packet.
+    /// Whether nothing but blanks, `;` and the NUL that may end a packet follow, which the servers cut off before
+    /// they read a packet.
     pub(crate) fn is_rest_blank(&self) -> bool {
-        let rest = self.sql.get(self.lexer.position()..).unwrap_or_default();
-        self.peeked.is_none() && rest.iter().all(|&b| b == b';' || self.mode.charset.is_blank(b))
+        let mut parts = self.rest().splitn(2, |&b| b == 0);
+        self.peeked.is_none() && parts.all(|part| self.is_end(part))
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.sql.get(self.lexer.position()..).unwrap_or_default()
+    }
+
+    fn is_end(&self, rest: &[u8]) -> bool {
+        rest.iter().all(|&b| b == b';' || self.mode.charset.is_blank(b))
     }
 
     /// Whether the packet ends here, comments, blanks and semicolons aside.

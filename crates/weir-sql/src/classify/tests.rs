@@ -489,3 +489,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn p21_what_ends_a_packet_is_no_second_statement() {
+    for end in ["", ";", ";;;;", " ; ; ", "\0", ";\0", ";;;\0", ";\0 ;", "\0;"] {
+        let sql = format!("KILL 0{end}");
+        for mode in both() {
+            let found = Statement::classify(sql.as_bytes(), mode, false);
+            assert_eq!((found.kind, found.statements), (Kill, Statements::One), "{sql:?}");
+            assert!(crate::parse_kill(sql.as_bytes(), mode).is_some(), "{sql:?}");
+        }
+    }
+    for more in [";\0\0", "; a", ";\0 a"] {
+        let sql = format!("KILL 0{more}");
+        assert_eq!(Statement::classify(sql.as_bytes(), mysql(), false).kind, StatementKind::Other, "{sql:?}");
+        assert_eq!(crate::parse_kill(sql.as_bytes(), mysql()), None, "{sql:?}");
+    }
+}
