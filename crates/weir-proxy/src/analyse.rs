@@ -3,7 +3,8 @@
 use crate::session::{Noted, Session};
 use std::ops::Range;
 use weir_sql::{
-    CharsetClass, ClientCharset, Facts, Keyword, Statement, StatementKind, WeirCommand, parse_kill, quick,
+    CharsetClass, Classified, ClientCharset, Facts, Keyword, Statement, StatementKind, WeirCommand,
+    parse_kill, quick,
 };
 use weir_wire::attributes::statement_offset;
 use weir_wire::command::QUERY;
@@ -52,12 +53,11 @@ impl Session {
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
             return match look.leading {
-                Some(Keyword::Set) => Asked { noted: Some(self.noted(sql)), ..plain(text) },
+                Some(Keyword::Set) => Asked { noted: Some(self.noted(sql).0), ..plain(text) },
                 _ => plain(text),
             };
         }
-        let noted = Some(self.noted(sql));
-        let found = Statement::classify(sql, mode, MULTI);
+        let (noted, found) = self.noted(sql);
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
         }
@@ -70,7 +70,7 @@ impl Session {
             }
             None => Meaning::ForServer,
         };
-        Asked { meaning, local_infile: found.local_infile, text, noted }
+        Asked { meaning, local_infile: found.local_infile, text, noted: Some(noted) }
     }
 
     /// Looks at the first part of a COM_QUERY too long to hold: what it begins with is all there is to go by.
@@ -81,8 +81,8 @@ impl Session {
         self.current.noted = Some(Noted { kind: StatementKind::Other, charset: None });
     }
 
-    /// What must be known of a statement when it runs, at once or after it was prepared.
-    pub(crate) fn noted(&self, sql: &[u8]) -> Noted {
+    /// What must be known of a statement when it runs, at once or after it was prepared, and what it is.
+    pub(crate) fn noted(&self, sql: &[u8]) -> (Noted, Classified) {
         let facts = Facts::of(sql, self.lex_mode(), MULTI);
         let charset = facts.client_charset(sql).map(|charset| match charset {
             ClientCharset::Named(class) => class,
@@ -92,7 +92,7 @@ impl Session {
             // Most often what was saved before, in a variable.
             ClientCharset::Unknown => self.login_charset,
         });
-        Noted { kind: facts.kind(), charset }
+        (Noted { kind: facts.kind(), charset }, facts.classified)
     }
 
     /// The kind of the command under way.

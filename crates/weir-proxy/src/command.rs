@@ -235,7 +235,7 @@ impl Session {
     /// Keeps what must be known of prepared statements.
     fn note(&mut self, command: u8, body: &[u8]) {
         match command {
-            com::STMT_PREPARE => self.current.noted = Some(self.noted(body)),
+            com::STMT_PREPARE => self.current.noted = Some(self.noted(body).0),
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
                 self.current.noted = statement_id(body).and_then(|id| self.statements.get(&id).copied());
             }
