@@ -14,6 +14,7 @@ if [ -z "${WEIR_STAGES-}" ]; then
   WEIR_STAGES=$(mktemp)
   export WEIR_STAGES
 fi
+stages_output=$(mktemp)
 trap stages_exit EXIT
 
 stages_exit() {
@@ -21,6 +22,7 @@ stages_exit() {
   for pid in "${stages_ahead[@]}"; do
     kill -- "-$pid" 2>/dev/null
   done
+  rm -f "$stages_output"
   [ -n "$stages_nested" ] || rm -f "$WEIR_STAGES"
 }
 
@@ -35,10 +37,19 @@ stage() {
   local name=$1 start=$SECONDS word=passed
   shift
   printf '\n==> %s: %s\n' "$name" "$*"
-  "$@" || word=FAILED
+  "$@" > >(exec tee "$stages_output") 2>&1 || word=FAILED
+  # tee ends with the stage, unless a process that the stage left behind still holds the pipe.
+  timeout 5 tail --pid=$! -f /dev/null
   printf '%s\t%s\t%d\n' "$word" "$name" $((SECONDS - start)) >>"$WEIR_STAGES"
+  [ "$word" = passed ] || stages_why "$name" >>"$WEIR_STAGES"
   printf '==> %s: %s after %d s\n' "$name" "$word" $((SECONDS - start))
   [ "$word" = passed ]
+}
+
+# The lines of the stage's output that tell most, for the end of a long log.
+stages_why() {
+  grep -E '^FAIL|FAILED|panicked|CRASH|^error|base64:|assertion|left:|right:' "$stages_output" | grep -v '^==>' |
+    tail -n 12 | cut -c 1-300 | awk -v name="$1" '{ printf "WHY\t%s\t%s\n", name, $0 }'
 }
 
 needed() {
@@ -52,6 +63,7 @@ summary() {
   fi
   awk -F '\t' '
     BEGIN { print "" }
+    $1 == "WHY" { text = $0; sub(/^WHY\t/, "", text); sub(/\t/, ": ", text); print "        " text; next }
     { printf "%-7s %5d s  %s\n", $1, $3, $2; seconds += $3; if ($1 == "passed") passed++; else failed++ }
     END {
       printf "%d min %02d s in all\n", seconds / 60, seconds % 60

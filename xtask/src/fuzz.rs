@@ -25,6 +25,8 @@ const MEMORY_MB: u32 = 1024;
 
 struct Options {
     seconds: u32,
+    /// Where libFuzzer's random choices begin; without it, somewhere else each time.
+    seed: Option<u32>,
     keep: bool,
     build_only: bool,
     targets: Vec<String>,
@@ -79,7 +81,8 @@ pub fn run(args: &[String]) -> anyhow::Result<ExitCode> {
 
 impl Options {
     fn parse(args: &[String], all: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self { seconds: SECONDS, keep: false, build_only: false, targets: Vec::new() };
+        let mut options =
+            Self { seconds: SECONDS, seed: None, keep: false, build_only: false, targets: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
@@ -88,6 +91,10 @@ impl Options {
                     options.seconds = value.parse().with_context(|| format!("--seconds {value}"))?;
                     // libFuzzer takes 0 for "without end".
                     ensure!(options.seconds > 0, "--seconds must be at least 1");
+                }
+                "--seed" => {
+                    let value = args.next().context("--seed needs a number")?;
+                    options.seed = Some(value.parse().with_context(|| format!("--seed {value}"))?);
                 }
                 "--keep" => options.keep = true,
                 "--build" => options.build_only = true,
@@ -142,7 +149,9 @@ fn one(paths: &Paths, target: &str, options: &Options) -> anyhow::Result<Outcome
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     let binary = paths.binaries.join(target);
-    let output = Command::new(&binary)
+    let mut fuzzer = Command::new(&binary);
+    fuzzer.args(options.seed.map(|seed| format!("-seed={seed}")));
+    let output = fuzzer
         .arg(format!("-max_total_time={}", options.seconds))
         .arg(format!("-timeout={INPUT_SECONDS}"))
         .arg(format!("-rss_limit_mb={MEMORY_MB}"))
@@ -171,11 +180,11 @@ fn judge(log: &str, success: bool, binary: &Path, log_path: &Path) -> Outcome {
     let numbers = format!("{inputs:>11} inputs  cov {first:>5} -> {last:<5}");
     if !success {
         let artifact = log.lines().find_map(|l| l.split("Test unit written to ").nth(1)).unwrap_or("none");
-        let cause =
-            log.lines().find(|l| l.contains("panicked at") || l.contains("ERROR: ")).unwrap_or("unknown");
+        let base64 = log.lines().find_map(|l| l.strip_prefix("Base64: ")).unwrap_or("unknown");
+        let cause = cause(log);
         let (binary, log_path) = (binary.display(), log_path.display());
         let text = format!(
-            "{numbers} CRASH\n  cause:  {cause}\n  input:  {artifact}\n  replay: {binary} {artifact}\n  log:    {log_path}"
+            "{numbers} CRASH\n  cause:  {cause}\n  input:  {artifact}\n  base64: {base64}\n  replay: {binary} {artifact}\n  log:    {log_path}"
         );
         return Outcome { ok: false, text };
     }
@@ -184,6 +193,14 @@ fn judge(log: &str, success: bool, binary: &Path, log_path: &Path) -> Outcome {
         return Outcome { ok: false, text };
     }
     Outcome { ok: true, text: format!("{numbers} ok") }
+}
+
+/// The panic with its message, or libFuzzer's own error.
+fn cause(log: &str) -> String {
+    let mut lines = log.lines().skip_while(|l| !l.contains("panicked at") && !l.contains("ERROR: "));
+    let first = lines.next().unwrap_or("unknown").to_owned();
+    let message = lines.take(4).take_while(|l| !l.starts_with("stack backtrace") && !l.starts_with("=="));
+    message.fold(first, |text, line| text + "\n          " + line)
 }
 
 /// The number that follows `key` in a line.

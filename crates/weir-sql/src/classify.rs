@@ -45,7 +45,8 @@ pub enum WeirCommand {
 
 impl Statement {
     /// Reads the whole text once. `multi_statements` is what the client has enabled (the capability
-    /// CLIENT_MULTI_STATEMENTS and COM_SET_OPTION); without it, text behind a `;` makes the kind `Other`.
+    /// CLIENT_MULTI_STATEMENTS and COM_SET_OPTION); without it, text other than comments behind a `;` makes the
+    /// kind `Other`.
     pub fn classify(sql: &[u8], mode: LexMode, multi_statements: bool) -> Classified {
         let mut cursor = Cursor::new(sql, mode);
         let mut all = Classified {
@@ -65,6 +66,12 @@ impl Statement {
                 break;
             }
             if !multi_statements {
+                // A comment behind the `;` is no second statement.
+                let mut rest = cursor.clone();
+                rest.begin_statement();
+                if rest.only_end_follows() {
+                    break;
+                }
                 all.kind = StatementKind::Other;
                 all.kinds.insert(StatementKind::Other);
                 return all;

@@ -20,12 +20,17 @@ fn a_run_is_good_only_with_coverage() {
 #[test]
 fn a_crash_names_its_input_and_how_to_replay_it() {
     let log = format!(
-        "{GOOD}thread '<unnamed>' panicked at src/bin/x.rs:3:5:\n\
+        "{GOOD}thread '<unnamed>' panicked at src/bin/x.rs:3:5:\nleft is not right\nstack backtrace:\n\
          artifact_prefix='a/'; Test unit written to a/crash-1\nBase64: AA==\n"
     );
     let outcome = judged(&log, false);
     assert!(!outcome.ok);
-    for part in ["CRASH", "panicked at src/bin/x.rs:3:5", "replay: bin/x a/crash-1\n"] {
+    for part in [
+        "CRASH",
+        "panicked at src/bin/x.rs:3:5:\n          left is not right\n  input",
+        "base64: AA==",
+        "replay: bin/x a/crash-1\n",
+    ] {
         assert!(outcome.text.contains(part), "{part}: {}", outcome.text);
     }
 }
@@ -36,10 +41,11 @@ fn arguments_are_checked() {
     let parse =
         |args: &[&str]| Options::parse(&args.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>(), &all);
     assert_eq!(parse(&[]).unwrap().targets, all);
-    let chosen = parse(&["--seconds", "5", "b", "--keep"]).unwrap();
+    let chosen = parse(&["--seconds", "5", "b", "--keep", "--seed", "7"]).unwrap();
+    assert_eq!((chosen.seed, parse(&[]).unwrap().seed), (Some(7), None));
     assert_eq!((chosen.seconds, chosen.keep, chosen.targets), (5, true, vec!["b".to_owned()]));
     assert!(!chosen.build_only && parse(&["--build"]).unwrap().build_only);
-    for bad in [&["--seconds"][..], &["--seconds", "0"], &["--seconds", "x"], &["c"]] {
+    for bad in [&["--seconds"][..], &["--seconds", "0"], &["--seconds", "x"], &["--seed", "x"], &["c"]] {
         assert!(parse(bad).is_err(), "{bad:?}");
     }
 }

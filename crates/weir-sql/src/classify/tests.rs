@@ -310,13 +310,26 @@ fn p32_the_strongest_statement_stands_for_the_packet() {
     check_many("SELECT 1; DELETE FROM t", Write, &[Read, Write]);
     check_many("DELETE FROM t; SELECT 1;", Write, &[Read, Write]);
     check_many("SET a=1; SELECT ';'; COMMIT", TransactionControl, &[Read, Set, TransactionControl]);
-    check_many("SELECT 1; -- a", Read, &[Read]);
     check_many("SELECT 1; f", Other, &[Read, Other]);
     check_many("CREATE PROCEDURE p() BEGIN SELECT 1; END", Other, &[Ddl, Other]);
     check_many("BEGIN NOT ATOMIC SELECT 1; END", Other, &[Other]);
     // A version comment that is open at a `;` is a syntax error with multi-statements.
     check_many("SELECT /*! 1; SELECT 2 */", Other, &[Read, Other]);
     check_many("USE a;;SELECT 1", Use, &[Read, Use]);
+}
+
+#[test]
+fn p32_a_comment_behind_the_semicolon_is_no_second_statement() {
+    for (sql, kind) in [("SELECT 1; -- a", Read), ("/*c*/ KILL 0;#;;;\0", Kill), ("SELECT 1;/*! */;", Read)] {
+        for mode in both() {
+            let many = Statement::classify(sql.as_bytes(), mode, true);
+            assert_eq!((many.kind, many.statements), (kind, Statements::Many), "{sql}");
+            let single = Statement::classify(sql.as_bytes(), mode, false);
+            assert_eq!((single.kind, single.statements), (kind, Statements::One), "{sql}");
+        }
+    }
+    let hidden = Statement::classify(b"SELECT 1;/*! SELECT 2 */", mysql(), false);
+    assert_eq!(hidden.kind, Other);
 }
 
 #[track_caller]
