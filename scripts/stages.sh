@@ -34,12 +34,15 @@ ahead() {
 }
 
 stage() {
-  local name=$1 start=$SECONDS word=passed
+  local name=$1 start=$SECONDS word=passed out tee
   shift
   printf '\n==> %s: %s\n' "$name" "$*"
-  "$@" > >(exec tee "$stages_output") 2>&1 || word=FAILED
+  exec {out}> >(exec tee "$stages_output")
+  tee=$!
+  "$@" >&"$out" 2>&1 {out}>&- || word=FAILED
+  exec {out}>&-
   # tee ends with the stage, unless a process that the stage left behind still holds the pipe.
-  timeout 5 tail --pid=$! -f /dev/null
+  timeout 5 tail --pid="$tee" -f /dev/null
   printf '%s\t%s\t%d\n' "$word" "$name" $((SECONDS - start)) >>"$WEIR_STAGES"
   [ "$word" = passed ] || stages_why "$name" >>"$WEIR_STAGES"
   printf '==> %s: %s after %d s\n' "$name" "$word" $((SECONDS - start))
