@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use weir_testkit::differential::generate::Manner;
 use weir_testkit::differential::run::{Plan, Side, run};
 use weir_testkit::{Direction, Flavor, Relay, Server};
 
@@ -18,6 +19,8 @@ fn plan(flavor: Flavor, direct: &Server, other: std::net::SocketAddr) -> Plan {
         concurrency: 4,
         without: Vec::new(),
         only: None,
+        manner: Manner::default(),
+        sharing: None,
         patience: Duration::from_secs(30),
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 
+use weir_testkit::differential::generate::Manner;
 use weir_testkit::differential::run::{self, Plan, Side, Summary};
+use weir_testkit::differential::sharing::{self, Sharing};
 use weir_testkit::differential::{Class, report, shrink};
 use weir_testkit::{Flavor, Server, Weir};
 
@@ -58,6 +60,93 @@ struct Args {
     /// Run only the session of this number; the others keep theirs.
     #[arg(long)]
     only: Option<usize>,
+    /// How Weir is told to share its server connections. With `transaction`, sessions take turns; what a failure
+    /// owes to other sessions may not come again with --only.
+    #[arg(long, value_enum)]
+    sharing: Option<Mode>,
+    /// Connections that Weir may have to the server; by default 8 with --sharing transaction.
+    #[arg(long, requires = "sharing")]
+    connections: Option<usize>,
+    /// Sessions that may be pinned to a connection, or be running, at the same time; by default three quarters of
+    /// the connections.
+    #[arg(long, requires = "sharing")]
+    pinned: Option<usize>,
+    /// All sessions have the capabilities and the collation of a usual modern driver.
+    #[arg(long)]
+    one_dialect: bool,
+    /// Give one of four plain queries the hint to run on another server connection.
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// The values of `sharing` in `[pool]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    Session,
+    Transaction,
+}
+
+impl Mode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Transaction => "transaction",
+        }
+    }
+}
+
+impl Args {
+    /// Connections, and how many sessions may be pinned to one.
+    fn limits(&self, mode: Mode) -> Result<(usize, usize)> {
+        if mode == Mode::Session {
+            if self.pinned.is_some() {
+                bail!("--pinned is for --sharing transaction: else every session is pinned");
+            }
+            // Some more than sessions, because a connection may end later than its session.
+            return Ok((self.connections.unwrap_or(self.concurrency + 8), 0));
+        }
+        let connections = self.connections.unwrap_or(8);
+        let pinned = self.pinned.unwrap_or((connections * 3 / 4).max(1));
+        if !(1..=connections).contains(&pinned) {
+            bail!("--pinned {pinned}: from 1 to --connections, which is {connections}");
+        }
+        Ok((connections, pinned))
+    }
+
+    /// The command that makes the round of this seed again.
+    fn again(&self, plan: &Plan) -> Result<String> {
+        let mut out = String::from("differential");
+        match self.spawn {
+            true => out += " --spawn",
+            false => out += &format!(" --direct {} --weir {}", plan.direct.addr, plan.weir.addr),
+        }
+        if let Some(binary) = &self.weir_bin {
+            out += &format!(" --weir-bin {}", binary.display());
+        }
+        if self.control {
+            out += " --control";
+        }
+        let Plan { sessions, statements, seed, concurrency, .. } = plan;
+        out += &format!(" --family {} --sessions {sessions} --statements {statements}", plan.flavor.as_str());
+        out += &format!(" --concurrency {concurrency} --seed {seed}");
+        if let Some(mode) = self.sharing {
+            let (connections, pinned) = self.limits(mode)?;
+            out += &format!(" --sharing {} --connections {connections}", mode.as_str());
+            if mode == Mode::Transaction {
+                out += &format!(" --pinned {pinned}");
+            }
+        }
+        for (given, name) in [(self.one_dialect, " --one-dialect"), (self.fresh, " --fresh")] {
+            out += if given { name } else { "" };
+        }
+        for part in &self.without {
+            out += &format!(" --without '{part}'");
+        }
+        if let Some(only) = self.only {
+            out += &format!(" --only {only}");
+        }
+        Ok(out)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -97,6 +186,7 @@ fn main() -> ExitCode {
 }
 
 fn try_main(args: &Args) -> Result<bool> {
+    args.sharing.map(|mode| args.limits(mode)).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut stages = Vec::new();
     for flavor in args.family.flavors() {
@@ -124,7 +214,13 @@ fn set_up(args: &Args, flavor: Flavor) -> Result<Stage> {
         }
         let behind = servers[1].addr();
         if !args.control {
-            let mut builder = Weir::backend(behind.to_string());
+            let mut builder = match args.sharing {
+                None => Weir::backend(behind.to_string()),
+                Some(mode) => {
+                    let (connections, pinned) = args.limits(mode)?;
+                    Weir::config(sharing::config(behind, mode.as_str(), connections, pinned))
+                }
+            };
             if let Some(binary) = &args.weir_bin {
                 builder = builder.binary(binary.canonicalize().context("--weir-bin")?);
             }
@@ -150,10 +246,19 @@ fn set_up(args: &Args, flavor: Flavor) -> Result<Stage> {
         concurrency: args.concurrency,
         without: Class::ALL.into_iter().filter(|class| unwanted(args, *class)).collect(),
         only: args.only,
+        manner: Manner { one_dialect: args.one_dialect, fresh: args.fresh },
+        sharing: turns(args)?,
         // Long enough for a machine that has much else to do.
         patience: Duration::from_secs(30),
     };
     Ok(Stage { plan, _servers: servers, weir })
+}
+
+/// Sessions take turns where they share connections; where no Weir is, there is nobody to ask who is pinned.
+fn turns(args: &Args) -> Result<Option<Sharing>> {
+    let Some(mode) = args.sharing else { return Ok(None) };
+    let (_, pinned) = args.limits(mode)?;
+    Ok((mode == Mode::Transaction).then_some(Sharing { pinned, ask: !args.control }))
 }
 
 fn unwanted(args: &Args, class: Class) -> bool {
@@ -163,10 +268,12 @@ fn unwanted(args: &Args, class: Class) -> bool {
 /// One round; true when nothing differed.
 async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
     let plan = &stage.plan;
-    let sides = if args.control { "direct against direct" } else { "direct against Weir" };
-    let name = format!("{}, {sides}, seed {}", plan.flavor.as_str(), plan.seed);
+    let name = title(args, plan)?;
     let summary = run::run(plan).await.with_context(|| name.clone())?;
     println!("{}", report::summary(&name, &summary));
+    if !summary.failures.is_empty() {
+        println!("once more: {}\n", args.again(plan)?);
+    }
     explain(args, plan, &summary).await?;
     let mut good = summary.failures.is_empty();
     let whole = plan.without.is_empty() && plan.only.is_none();
@@ -176,6 +283,10 @@ async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
             good = false;
         }
     }
+    if report::nothing_shared(&summary) {
+        println!("every session was pinned after every statement: nothing was shared");
+        good = false;
+    }
     if let Some(weir) = stage.weir.as_mut().filter(|_| !good) {
         let running = if weir.is_running() { "still runs" } else { "has ended" };
         let log = weir.log();
@@ -184,6 +295,22 @@ async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
         println!("weir {running}; its last lines:\n{}", last.join("\n"));
     }
     Ok(good)
+}
+
+fn title(args: &Args, plan: &Plan) -> Result<String> {
+    let sides = if args.control { "direct against direct" } else { "direct against Weir" };
+    let mut name = format!("{}, {sides}, seed {}", plan.flavor.as_str(), plan.seed);
+    if let Some(mode) = args.sharing {
+        let (connections, pinned) = args.limits(mode)?;
+        name += &match mode {
+            Mode::Session => format!(", {connections} connections, one for each session"),
+            Mode::Transaction if args.control => format!(", {pinned} sessions at once in turns"),
+            Mode::Transaction => format!(", {connections} connections shared, at most {pinned} pinned"),
+        };
+    }
+    name += if args.one_dialect { ", one dialect" } else { "" };
+    name += if args.fresh { ", fresh hints" } else { "" };
+    Ok(name)
 }
 
 async fn explain(args: &Args, plan: &Plan, summary: &Summary) -> Result<()> {
@@ -196,7 +323,7 @@ async fn explain(args: &Args, plan: &Plan, summary: &Summary) -> Result<()> {
         }
         let both = run::session_plans(plan, failure.session, offered);
         let shrunk = shrink::shrink(plan, &both, failure, Duration::from_secs(60)).await;
-        println!("{}", report::script(plan.seed, failure.step, &shrunk));
+        println!("{}", report::script(plan, failure.step, &shrunk));
     }
     Ok(())
 }

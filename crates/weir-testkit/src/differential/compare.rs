@@ -4,7 +4,7 @@ use crate::client::bytes::put_lenenc_bytes;
 use crate::client::caps::Capabilities;
 use crate::client::{OkPacket, Outcome, Packet, Response, SessionChange};
 
-use super::script::Action;
+use super::script::{Action, FRESH};
 
 /// What a side did with a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,8 @@ fn told_of_the_end(direct: &Response, weir: &Response) -> bool {
 }
 
 /// ER_UNKNOWN_STMT_HANDLER and ER_STMT_HAS_NO_OPEN_CURSOR tell the statement's id, which is not the same on both
-/// sides: MariaDB goes on counting where an earlier connection on the same thread stopped.
+/// sides: MariaDB goes on counting where an earlier connection on the same thread stopped, and where connections
+/// are shared the ids are Weir's own.
 const TELL_AN_ID: [u16; 2] = [1243, 1421];
 
 /// The packets of a reply, less what two connections to one server never agree on.
@@ -80,7 +81,7 @@ fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str
     }
     for packet in &mut packets {
         sort_changes(&mut packet.payload);
-        mask_process(&mut packet.payload);
+        mask_temporary(&mut packet.payload);
         if reads_dictionary(action) {
             mask_index_flags(&mut packet.payload);
         }
@@ -100,6 +101,7 @@ fn mask_digits(packet: &mut Packet) {
 fn reads_dictionary(action: &Action) -> bool {
     let Action::Query(text) = action else { return false };
     let sql = String::from_utf8_lossy(&text.before);
+    let sql = sql.strip_prefix(FRESH).unwrap_or(&sql);
     sql.starts_with("SHOW") || sql.starts_with("DESC") || sql.contains("information_schema")
 }
 
@@ -112,14 +114,16 @@ fn mask_index_flags(payload: &mut [u8]) {
     }
 }
 
-/// MariaDB names its temporary files after its process, and some errors tell the name.
-fn mask_process(payload: &mut Vec<u8>) {
+/// MariaDB names its temporary files after its process, the connection's id and a count of the connection's, and some
+/// errors tell the name.
+fn mask_temporary(payload: &mut Vec<u8>) {
     const NAME: &[u8] = b"#sql-temptable-";
     if payload.first() == Some(&0xff)
         && let Some(at) = payload.windows(NAME.len()).position(|window| window == NAME)
     {
-        let digits = payload[at + NAME.len()..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-        payload.drain(at + NAME.len()..at + NAME.len() + digits);
+        let of_the_name = |byte: &&u8| byte.is_ascii_hexdigit() || **byte == b'-';
+        let length = payload[at + NAME.len()..].iter().take_while(of_the_name).count();
+        payload.drain(at + NAME.len()..at + NAME.len() + length);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::client::caps::Capabilities;
 use crate::servers::Flavor;
 
 use super::rng::Rng;
-use super::script::{Action, Class, SessionPlan, Step, Text};
+use super::script::{Action, Class, FRESH, SessionPlan, Step, Text};
 
 mod big;
 mod commands;
@@ -39,6 +39,31 @@ const OPTIONAL: [Capabilities; 11] = [
 
 /// Collations of the handshake that both servers know: latin1, gbk, utf8mb3, utf8mb4, binary, ascii, sjis, big5.
 const COLLATIONS: [u8; 9] = [8, 28, 33, 45, 46, 63, 11, 13, 1];
+
+/// How the sessions of a run are written, beyond what a seed decides. The statements of a seed stay the same, but for
+/// what capabilities allow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// All sessions have the capabilities and the collation of a usual modern driver, so that they can share
+    /// connections without a change of either.
+    pub one_dialect: bool,
+    /// One of four plain queries carries Weir's hint to run it on another server connection.
+    pub fresh: bool,
+}
+
+/// utf8mb4_general_ci, which both servers know.
+const USUAL_COLLATION: u8 = 45;
+
+/// What the current connectors of both servers ask for, each as far as its server offers it.
+fn usual_capabilities() -> Capabilities {
+    Capabilities::COMMON
+        | Capabilities::CONNECT_ATTRS
+        | Capabilities::SESSION_TRACK
+        | Capabilities::DEPRECATE_EOF
+        | Capabilities::MARIADB_BULK
+        | Capabilities::MARIADB_EXTENDED_METADATA
+        | Capabilities::MARIADB_CACHE_METADATA
+}
 
 type Scenario = fn(&mut Session);
 
@@ -74,6 +99,7 @@ pub fn session(
     steps: usize,
     prefix: &str,
     offered: Capabilities,
+    manner: Manner,
 ) -> SessionPlan {
     let mut rng = Rng::new(seed, number as u64);
     let mut capabilities = Capabilities::COMMON;
@@ -86,9 +112,12 @@ pub fn session(
     if rng.one_in(8) {
         capabilities = capabilities.minus(Capabilities::MULTI_STATEMENTS);
     }
+    let mut collation = COLLATIONS[rng.below(COLLATIONS.len())];
+    if manner.one_dialect {
+        (capabilities, collation) = (usual_capabilities(), USUAL_COLLATION);
+    }
     // The lowest flag is for MySQL alone, and no server has to offer it.
     capabilities = capabilities.intersection(offered | Capabilities::MYSQL);
-    let collation = COLLATIONS[rng.below(COLLATIONS.len())];
     let mut session = Session {
         flavor,
         bulk: capabilities.has(Capabilities::MARIADB_BULK),
@@ -114,7 +143,24 @@ pub fn session(
         }
     }
     session.steps.truncate(steps);
+    if manner.fresh {
+        // A stream of its own, which leaves the statements as they are.
+        freshen(&mut session.steps, &mut Rng::new(seed, FRESH_STREAM + number as u64));
+    }
     SessionPlan { number, capabilities, collation, steps: session.steps }
+}
+
+/// Beyond every session's number.
+const FRESH_STREAM: u64 = 1 << 32;
+
+fn freshen(steps: &mut [Step], rng: &mut Rng) {
+    for step in steps {
+        if let Action::Query(text) = &mut step.action
+            && rng.one_in(4)
+        {
+            text.before.splice(..0, FRESH.bytes());
+        }
+    }
 }
 
 /// A session being written.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::run::Summary;
+use super::run::{Plan, Summary};
 use super::script::{Action, Class, SessionPlan};
+use super::sharing::Pins;
 use super::shrink::Shrunk;
 
 /// Every listed class must occur this often in a run of [`ENOUGH_STATEMENTS`].
@@ -31,7 +32,29 @@ pub fn summary(name: &str, summary: &Summary) -> String {
     for (class, count) in &summary.counts {
         writeln!(out, "  {class:<32}{count:>7}").ok();
     }
+    if let Some(pins) = &summary.pins {
+        out += &shared(pins);
+    }
     out
+}
+
+/// How the sessions stood after their statements.
+fn shared(pins: &Pins) -> String {
+    let mut out = String::from("  after a statement\n");
+    let mut line = |name: &str, count: u64| writeln!(out, "  {name:<32}{count:>7}").ok();
+    line("  without a server connection", pins.free);
+    line("  pinned", pins.pinned);
+    for (reason, count) in &pins.reasons {
+        line(&format!("    {reason}"), *count);
+    }
+    line("  closed", pins.gone);
+    line("server connections seen pinned", pins.connections.len() as u64);
+    out
+}
+
+/// True when sessions should have shared connections, and none ever left its own.
+pub fn nothing_shared(summary: &Summary) -> bool {
+    summary.pins.as_ref().is_some_and(|pins| pins.free == 0 && pins.pinned > 0)
 }
 
 /// The classes that occurred too rarely.
@@ -41,11 +64,18 @@ pub fn too_rare(summary: &Summary) -> Vec<(Class, u64)> {
 }
 
 /// A failing session as text: how to connect, what to send, what differs.
-pub fn script(seed: u64, failure_step: usize, shrunk: &Shrunk) -> String {
-    let mut out = String::new();
+pub fn script(plan: &Plan, failure_step: usize, shrunk: &Shrunk) -> String {
+    let (mut out, seed) = (String::new(), plan.seed);
     let SessionPlan { number, capabilities, collation, steps } = &shrunk.plan;
     writeln!(out, "seed {seed}, session {number}, statement {failure_step}").ok();
     if !shrunk.again {
+        if plan.sharing.is_some() {
+            writeln!(
+                out,
+                "  other sessions on the same connections may have their part in it: run all of them again"
+            )
+            .ok();
+        }
         writeln!(out, "  it did not come again in a session of its own; the last statements before it:").ok();
     }
     writeln!(out, "  capabilities 0x{:x}, collation {collation}", capabilities.0).ok();

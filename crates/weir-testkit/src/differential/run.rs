@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::client::caps::Capabilities;
 use crate::client::command::{self, Execute};
@@ -16,7 +17,9 @@ use crate::client::{Client, ConnectOptions, Outcome, Response};
 use crate::servers::Flavor;
 
 use super::compare::{Answer, difference};
+use super::generate::Manner;
 use super::script::{Action, Class, SessionPlan, Step};
+use super::sharing::{self, Permits, Pins, Sharing, Turn};
 use super::{generate, report};
 
 /// Where one side of the comparison is.
@@ -43,6 +46,10 @@ pub struct Plan {
     pub without: Vec<Class>,
     /// Run no session but this.
     pub only: Option<usize>,
+    /// How the sessions are written.
+    pub manner: Manner,
+    /// Sessions take turns on the connections that Weir shares among them.
+    pub sharing: Option<Sharing>,
     /// No reply of a session may take longer.
     pub patience: Duration,
 }
@@ -65,6 +72,8 @@ pub struct Summary {
     pub statements: u64,
     pub counts: BTreeMap<Class, u64>,
     pub reconnects: u64,
+    /// What Weir said after the statements; None where it was not asked.
+    pub pins: Option<Pins>,
     pub response_bytes: u64,
     pub elapsed: Duration,
     /// Capabilities that the server offers and Weir does not; they are compared nowhere.
@@ -74,24 +83,30 @@ pub struct Summary {
 /// Runs every session of the plan. Differences are in the summary, not in the error.
 ///
 /// # Errors
-/// When a side cannot be reached at all.
+/// When a side cannot be reached at all, or Weir does not share connections where the plan counts on it.
 pub async fn run(plan: &Plan) -> Result<Summary> {
     let start = Instant::now();
     let offered = offered(plan).await?;
+    let asks = plan.sharing.is_some_and(|sharing| sharing.ask);
+    if asks {
+        sharing::check(&ConnectOptions::tcp(plan.weir.addr, "app", "app-pw")).await?;
+    }
+    let permits = Permits::new(plan.sharing);
     let places = Arc::new(Semaphore::new(plan.concurrency.max(1)));
     let bytes = Arc::new(AtomicU64::new(0));
     let mut running = JoinSet::new();
     let numbers = (0..plan.sessions).filter(|number| plan.only.is_none_or(|only| only == *number));
     for number in numbers {
         let (plan, places, bytes) = (plan.clone(), Arc::clone(&places), Arc::clone(&bytes));
-        let common = offered.0;
+        let (common, turn) = (offered.0, permits.turn());
         running.spawn(async move {
             let _place = places.acquire_owned().await;
             let session = session_plans(&plan, number, common);
-            run_session(&plan, &session, &bytes).await
+            run_session(&plan, &session, &bytes, turn).await
         });
     }
     let mut summary = Summary { sessions: running.len(), not_offered: offered.1, ..Summary::default() };
+    let mut pins = Pins::default();
     while let Some(outcome) = running.join_next().await {
         let outcome = outcome.context("a session panicked")?;
         for (class, count) in outcome.counts {
@@ -100,7 +115,9 @@ pub async fn run(plan: &Plan) -> Result<Summary> {
         }
         summary.reconnects += outcome.reconnects;
         summary.failures.extend(outcome.failure);
+        pins.add(outcome.pins);
     }
+    summary.pins = asks.then_some(pins);
     summary.failures.sort_by_key(|failure| failure.session);
     summary.response_bytes = bytes.load(Ordering::Relaxed);
     summary.elapsed = start.elapsed();
@@ -126,7 +143,8 @@ pub async fn offered(plan: &Plan) -> Result<(Capabilities, Capabilities)> {
 pub fn session_plans(plan: &Plan, number: usize, offered: Capabilities) -> [SessionPlan; 2] {
     let steps = plan.statements / plan.sessions.max(1);
     [&plan.direct, &plan.weir].map(|side| {
-        let mut session = generate::session(plan.flavor, plan.seed, number, steps, &side.prefix, offered);
+        let (flavor, seed) = (plan.flavor, plan.seed);
+        let mut session = generate::session(flavor, seed, number, steps, &side.prefix, offered, plan.manner);
         session.steps.retain(|step| !plan.without.contains(&step.class));
         session
     })
@@ -138,37 +156,39 @@ pub struct SessionOutcome {
     pub failure: Option<Failure>,
     pub counts: BTreeMap<Class, u64>,
     pub reconnects: u64,
+    pub pins: Pins,
 }
 
-/// Runs one session on both sides until its end or its first difference.
-pub async fn run_session(plan: &Plan, both: &[SessionPlan; 2], bytes: &AtomicU64) -> SessionOutcome {
+/// Runs one session on both sides until its end or its first difference. `turn` holds no permit yet.
+pub async fn run_session(
+    plan: &Plan,
+    both: &[SessionPlan; 2],
+    bytes: &AtomicU64,
+    mut turn: Turn,
+) -> SessionOutcome {
     let mut outcome = SessionOutcome::default();
     let [direct_plan, weir_plan] = both;
-    let fail = |step: usize, what| {
-        let statement =
-            direct_plan.steps.get(step).map(|step| report::short(&step.action)).unwrap_or_default();
-        Some(Failure { session: direct_plan.number, step, statement, what })
-    };
     let mut direct = Runner::new(plan.direct.addr, direct_plan, plan.patience);
     let mut weir = Runner::new(plan.weir.addr, weir_plan, plan.patience);
     let prefixes = (plan.direct.prefix.as_str(), plan.weir.prefix.as_str());
-    for (i, (a, b)) in direct_plan.steps.iter().zip(&weir_plan.steps).enumerate() {
-        if let Some(what) = connect_both(&mut direct, &mut weir).await {
-            outcome.failure = fail(i, what);
-            return outcome;
+    for (i, steps) in direct_plan.steps.iter().zip(&weir_plan.steps).enumerate() {
+        // A login, too, needs a server connection.
+        turn.take().await;
+        let mut what = connect_both(&mut direct, &mut weir).await;
+        if what.is_none() {
+            *outcome.counts.entry(steps.0.class).or_default() += 1;
+            what = step_both(&mut direct, &mut weir, steps, prefixes, bytes).await;
         }
-        let (x, y) = tokio::join!(direct.step(a), weir.step(b));
-        *outcome.counts.entry(a.class).or_default() += 1;
-        if direct.client.is_none() {
-            // Where the server's end was announced and not a difference, Weir's connection is over as well.
-            weir.client = None;
+        if what.is_none() {
+            let settled = turn.settle(weir.client.as_mut(), &mut outcome.pins).await;
+            what = settled.err().map(|error| format!("{error:#}"));
         }
-        if let Answer::Reply(reply) = &x {
-            let size: usize = reply.packets.iter().map(|packet| packet.payload.len()).sum();
-            bytes.fetch_add(size as u64, Ordering::Relaxed);
-        }
-        if let Some(what) = difference(&a.action, &x, &y, prefixes) {
-            outcome.failure = fail(i, what);
+        if let Some(what) = what {
+            let statement = report::short(&steps.0.action);
+            outcome.failure = Some(Failure { session: direct_plan.number, step: i, statement, what });
+            if turn.shares() {
+                weir.abandon().await;
+            }
             return outcome;
         }
     }
@@ -177,6 +197,26 @@ pub async fn run_session(plan: &Plan, both: &[SessionPlan; 2], bytes: &AtomicU64
         runner.leave().await;
     }
     outcome
+}
+
+/// One step on both sides, and what differs in it.
+async fn step_both(
+    direct: &mut Runner,
+    weir: &mut Runner,
+    (a, b): (&Step, &Step),
+    prefixes: (&str, &str),
+    bytes: &AtomicU64,
+) -> Option<String> {
+    let (x, y) = tokio::join!(direct.step(a), weir.step(b));
+    if direct.client.is_none() {
+        // Where the server's end was announced and not a difference, Weir's connection is over as well.
+        weir.client = None;
+    }
+    if let Answer::Reply(reply) = &x {
+        let size: usize = reply.packets.iter().map(|packet| packet.payload.len()).sum();
+        bytes.fetch_add(size as u64, Ordering::Relaxed);
+    }
+    difference(&a.action, &x, &y, prefixes)
 }
 
 /// What differs between the two logins, as far as two logins to one server agree.
@@ -234,6 +274,20 @@ impl Runner {
             // The session is over; what the server says to that was compared on other occasions.
             client.quit().await.ok();
         }
+    }
+
+    /// Ends a session that may be out of step, and waits until the other side has noticed: with the connection to
+    /// the server that it held, others go on.
+    async fn abandon(self) {
+        let Some(mut client) = self.client else { return };
+        let stream = client.stream();
+        let noticed = async {
+            stream.shutdown().await?;
+            while !stream.read_raw(64 * 1024).await?.is_empty() {}
+            anyhow::Ok(())
+        };
+        // The difference is found already; how this ends adds nothing to it.
+        timeout(Duration::from_secs(2), noticed).await.ok();
     }
 
     async fn step(&mut self, step: &Step) -> Answer {

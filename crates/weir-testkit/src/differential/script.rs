@@ -7,6 +7,9 @@ use crate::client::command::Param;
 
 use super::rng::Rng;
 
+/// Weir's hint to run a statement on another server connection; a comment for a server.
+pub const FRESH: &str = "/*weir: fresh*/ ";
+
 /// The classes of statements that every run must exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {

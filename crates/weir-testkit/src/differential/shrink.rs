@@ -10,6 +10,7 @@ use crate::client::bytes::text_row;
 
 use super::run::{Failure, Plan, Side, run_session};
 use super::script::SessionPlan;
+use super::sharing::Permits;
 
 /// A failing session, cut as far as the time allowed.
 #[derive(Debug, Clone)]
@@ -17,7 +18,8 @@ pub struct Shrunk {
     /// The direct side's steps; the last shows the difference.
     pub plan: SessionPlan,
     pub what: String,
-    /// False when the difference did not come again in a session of its own.
+    /// False when the difference did not come again in a session of its own. Where sessions share connections, it may
+    /// be another session's doing; then it is not looked for any longer.
     pub again: bool,
 }
 
@@ -58,7 +60,7 @@ pub async fn shrink(plan: &Plan, both: &[SessionPlan; 2], failure: &Failure, lim
 /// Runs the steps in fresh schemas. On a difference the steps behind it are dropped.
 async fn fails(plan: &Plan, both: &mut [SessionPlan; 2]) -> Option<String> {
     clean(plan, both).await;
-    let outcome = run_session(plan, both, &AtomicU64::new(0)).await;
+    let outcome = run_session(plan, both, &AtomicU64::new(0), Permits::new(plan.sharing).turn()).await;
     let failure = outcome.failure?;
     both.iter_mut().for_each(|side| side.steps.truncate(failure.step + 1));
     Some(failure.what)

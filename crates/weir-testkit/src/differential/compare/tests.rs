@@ -67,3 +67,41 @@ fn a_login_counts_by_its_end() {
     let refused = answer(&[(1, b"\xfeplugin\0NONCE"), (3, b"\xff\x15\x04#28000")]);
     assert!(difference(&change, &long, &refused, NAMES).is_some());
 }
+
+#[test]
+fn statement_ids_and_names_of_temporary_files_are_each_connections_own() {
+    let prepared = |id: u8, columns: u8| {
+        let payload = vec![0, id, 1, 0, 0, columns, 0, 0, 0, 0, 0, 0];
+        let prepared = crate::client::Prepared {
+            id: u32::from(id),
+            params: Vec::new(),
+            columns: Vec::new(),
+            param_count: 0,
+            column_count: u16::from(columns),
+            warnings: 0,
+        };
+        let packets = vec![Packet { seq: 1, frames: 1, payload }];
+        Answer::Reply(Response { packets, outcomes: vec![Outcome::Prepared(prepared)], closed: false })
+    };
+    let prepare = Action::Prepare { slot: 1, sql: "SELECT 1".into() };
+    assert_eq!(difference(&prepare, &prepared(1, 1), &prepared(9, 1), NAMES), None);
+    assert!(difference(&prepare, &prepared(1, 1), &prepared(1, 2), NAMES).is_some());
+
+    let failed = |name: &str| {
+        answer(&[(1, &[b"\xff\x01\x04#HY000The table '/tmp/", name.as_bytes(), b"' is full"].concat())])
+    };
+    let one = failed("#sql-temptable-1a2b-5-0");
+    assert_eq!(difference(&query(), &one, &failed("#sql-temptable-77-1f-3"), NAMES), None);
+    assert!(difference(&query(), &one, &failed("#sql-other-1a2b-5-0"), NAMES).is_some());
+}
+
+#[test]
+fn a_hint_in_front_hides_no_dictionary() {
+    let end = |status: u8| answer(&[(1, &[0xfe, 0, 0, status, 0])]);
+    for hint in ["", FRESH] {
+        let show = Action::Query(format!("{hint}SHOW TABLES").into());
+        assert_eq!(difference(&show, &end(0x22), &end(0x02), NAMES), None);
+        let select = Action::Query(format!("{hint}SELECT 1").into());
+        assert!(difference(&select, &end(0x22), &end(0x02), NAMES).is_some());
+    }
+}
