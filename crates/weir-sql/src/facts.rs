@@ -4,6 +4,7 @@ mod bits;
 mod body;
 mod draft;
 mod effect;
+mod found;
 mod scan;
 mod set;
 mod statement;
@@ -13,6 +14,7 @@ mod walk;
 
 pub use bits::{Leftover, LeftoverSet, Pin, PinSet};
 pub use effect::{ClientCharset, Effect, Literal, LiteralKind, Name, Scope, Span, Value};
+pub use found::RowsFound;
 pub use transaction::{Access, Completion, Isolation, SetTransaction, Transaction, TransactionScope, XaVerb};
 
 use crate::{Classified, LexMode, Statement, StatementKind, hints};
@@ -44,6 +46,8 @@ pub struct Facts {
     /// What the statement before it left and a statement behind it may still ask: everything that this one is not
     /// known to replace. Of several statements, what all of them keep.
     pub keeps: LeftoverSet,
+    /// What FOUND_ROWS() is after it.
+    pub rows_found: RowsFound,
     /// Why the session has to stay on the connection that runs it.
     pub pins: PinSet,
     /// Which pins it ends, its own included, if all of the packet succeeds.
@@ -93,6 +97,7 @@ impl Facts {
             variables: UserVariables { read: scan.reads_variable, computed: scan.computes_variable },
             reads: scan.reads,
             keeps: draft.keeps.unwrap_or_else(LeftoverSet::all),
+            rows_found: draft.all_found(classified.kind),
             pins,
             ends: if draft.unknown { PinSet::EMPTY } else { draft.ends },
             fresh: is_fresh(sql, mode),
@@ -134,6 +139,7 @@ impl Facts {
             variables: UserVariables { read: true, computed: true },
             reads: LeftoverSet::all(),
             keeps: LeftoverSet::all(),
+            rows_found: RowsFound::Unknown,
             pins: PinSet::of(&[Pin::Unknown, Pin::ComputedVariable]),
             ends: PinSet::EMPTY,
             fresh: false,

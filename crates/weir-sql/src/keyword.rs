@@ -1,7 +1,7 @@
 /// Declares the enum, its spellings, and a table sorted at compile time.
 macro_rules! keywords {
     ($($variant:ident $text:literal)*) => {
-        /// Keywords that say what a statement is. Not all keywords of SQL.
+        /// Keywords that say what a statement is, or what it leaves behind. Not all keywords of SQL.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Keyword {
@@ -28,17 +28,19 @@ keywords! {
     All "all" Alter "alter" Analyze "analyze" As "as" Backup "backup" Begin "begin" Binlog "binlog" By "by"
     Cache "cache" Call "call" Change "change" Check "check" Checksum "checksum" Clone "clone" Commit "commit"
     Concurrent "concurrent" Connection "connection" Create "create" Data "data" Deallocate "deallocate"
-    Default "default" Delete "delete" Desc "desc" Describe "describe" Do "do" Drop "drop" Execute "execute"
-    Explain "explain" Flush "flush" For "for" From "from" Grant "grant" Hard "hard" Help "help"
-    Immediate "immediate" Import "import" Insert "insert" Install "install" Into "into" Kill "kill" Load "load"
-    Local "local" Lock "lock" LowPriority "low_priority" Next "next" NoWriteToBinlog "no_write_to_binlog"
-    Optimize "optimize" Password "password" Prepare "prepare" Previous "previous" Procedure "procedure"
-    Purge "purge" Query "query" Release "release" Rename "rename" Repair "repair" Replace "replace"
-    Reset "reset" Restart "restart" Revoke "revoke" Rollback "rollback" Savepoint "savepoint" Select "select"
-    Session "session" Set "set" Share "share" Show "show" Shutdown "shutdown" Soft "soft" Start "start"
-    Statement "statement" Stop "stop" Table "table" Transaction "transaction" Truncate "truncate"
-    Uninstall "uninstall" Unlock "unlock" Update "update" Use "use" Value "value" Values "values" Weir "weir"
-    With "with" Work "work" Xa "xa" Xml "xml"
+    Default "default" Delete "delete" Desc "desc" Describe "describe" Do "do" Drop "drop" Except "except"
+    Execute "execute" Explain "explain" Fetch "fetch" Flush "flush" For "for" From "from" Grant "grant"
+    Group "group" Hard "hard" Help "help" Immediate "immediate" Import "import" Insert "insert"
+    Install "install" Intersect "intersect" Into "into" Kill "kill" Limit "limit" Load "load" Local "local"
+    Lock "lock" LowPriority "low_priority" Minus "minus" Next "next" NoWriteToBinlog "no_write_to_binlog"
+    Offset "offset" Optimize "optimize" Password "password" Prepare "prepare" Previous "previous"
+    Procedure "procedure" Purge "purge" Query "query" Release "release" Rename "rename" Repair "repair"
+    Replace "replace" Reset "reset" Restart "restart" Revoke "revoke" Rollback "rollback" Rollup "rollup"
+    Rownum "rownum" Rows "rows" Savepoint "savepoint" Select "select" Session "session" Set "set" Share "share"
+    Show "show" Shutdown "shutdown" Soft "soft" Start "start" Statement "statement" Stop "stop" Table "table"
+    Transaction "transaction" Truncate "truncate" Uninstall "uninstall" Union "union" Unlock "unlock"
+    Update "update" Use "use" Value "value" Values "values" Weir "weir" With "with" Work "work" Xa "xa"
+    Xml "xml"
 }
 
 /// No keyword of the table is longer, in bytes. It must fit a `u128`, with a zero byte to tell lengths apart.

@@ -30,8 +30,8 @@ pub use charset::CharsetClass;
 pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
 pub use facts::{
     Access, ClientCharset, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind,
-    Name, Pin, PinSet, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables, Value,
-    XaVerb,
+    Name, Pin, PinSet, RowsFound, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables,
+    Value, XaVerb,
 };
 pub use hint::{Hint, Hints, hints};
 pub use keyword::Keyword;

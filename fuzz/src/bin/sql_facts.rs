@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::{Input, lex_mode};
-use weir_sql::{Effect, Facts, LexMode, Literal, Pin, PinSet, Scope, StatementKind, Value};
+use weir_sql::{Effect, Facts, LexMode, Literal, Pin, PinSet, RowsFound, Scope, StatementKind, Statements, Value};
 
 fuzz_target!(|data: &[u8]| {
     let mut input = Input::new(data);
@@ -24,6 +24,13 @@ fuzz_target!(|data: &[u8]| {
     assert!(!facts.pins.contains(Pin::Unknown) || facts.ends.is_empty());
     if facts.kind() == StatementKind::Call {
         assert!(!facts.pins.is_empty());
+    }
+    if facts.rows_found != RowsFound::Unknown {
+        assert!(!facts.pins.contains(Pin::Unknown));
+    }
+    if facts.rows_found == RowsFound::AsSent {
+        assert!(matches!(facts.kind(), StatementKind::Read | StatementKind::Write));
+        assert!(!facts.pins.contains(Pin::FoundRows) && facts.classified.statements == Statements::One);
     }
     for effect in facts.effects(sql) {
         check(effect, mode);
@@ -64,7 +71,7 @@ fn again(literal: Literal<&[u8]>, mode: LexMode, set: &[u8]) {
 fn behind_a_comment(sql: &[u8], mode: LexMode, multi: bool, facts: &Facts) {
     let commented = [b"/*x*/".as_slice(), sql].concat();
     let other = Facts::of(&commented, mode, multi);
-    let view = |f: &Facts| (f.classified, f.read_only, f.transaction, f.variables, f.reads, f.keeps, f.pins, f.ends);
+    let view = |f: &Facts| (f.classified, f.read_only, f.transaction, f.variables, f.reads, f.keeps, f.pins, f.ends, f.rows_found);
     assert_eq!(view(&other), view(facts));
     assert!(facts.effects(sql).eq(other.effects(&commented)));
 }

@@ -2,7 +2,9 @@
 
 use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
 use super::effect::{Effect, Effects, Span};
+use super::found::RowsFound;
 use super::transaction::Transaction;
+use crate::StatementKind;
 
 /// A packet that sets more than this is taken for unknown: nobody tracks it, and memory stays bounded.
 const MAX_EFFECTS: usize = 512;
@@ -17,6 +19,8 @@ pub(super) struct Draft {
     pub(super) ends: PinSet,
     /// What every statement so far keeps; `None` before the first.
     pub(super) keeps: Option<LeftoverSet>,
+    /// What FOUND_ROWS() is after the statements so far; `None` before the first.
+    pub(super) rows_found: Option<RowsFound>,
     /// A statement modifies rows, or the server treats it as if it did.
     pub(super) modifies: bool,
     /// A statement of kind `Other` is understood all the same.
@@ -38,10 +42,24 @@ impl Draft {
         self.keeps = Some(self.keeps.map_or(kept, |before| before.intersection(kept)));
     }
 
+    pub(super) fn found(&mut self, found: RowsFound) {
+        self.rows_found = Some(self.rows_found.map_or(found, |before| before.and(found)));
+    }
+
     /// After a statement: what it pinned, and what it ended.
     pub(super) fn finish(&mut self, pinned: PinSet, ended: PinSet) {
         self.pins = self.pins.union(pinned);
         self.ends = self.ends.without(pinned).union(ended);
+    }
+
+    /// What FOUND_ROWS() is after all statements. A text of another kind than a query's has no rows to count.
+    pub(super) fn all_found(&self, kind: StatementKind) -> RowsFound {
+        let is_query = matches!(kind, StatementKind::Read | StatementKind::Write);
+        match self.rows_found.unwrap_or_default() {
+            _ if self.unknown => RowsFound::Unknown,
+            RowsFound::AsSent if !is_query => RowsFound::Unknown,
+            found => found,
+        }
     }
 
     pub(super) fn all_pins(&self) -> PinSet {

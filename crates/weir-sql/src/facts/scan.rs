@@ -1,6 +1,7 @@
 //! What single tokens of a statement show, wherever they stand: calls, variables, leftovers that are read.
 
 use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
+use super::found::Shape;
 use crate::calls::{self, Call};
 use crate::classify::Cursor;
 use crate::{Keyword, Token, TokenKind};
@@ -29,6 +30,7 @@ pub(super) struct Scan {
     pub(super) writes_variables: bool,
     /// `FROM` outside of parentheses names a table other than DUAL.
     pub(super) uses_table: bool,
+    pub(super) shape: Shape,
     pub(super) pins: PinSet,
     pub(super) reads: LeftoverSet,
     pub(super) reads_variable: bool,
@@ -94,6 +96,7 @@ impl Scan {
                 }
             }
             b")" => self.depth = self.depth.saturating_sub(1),
+            b"," if self.depth == 0 => self.shape.comma(),
             b":=" => self.computes_variable = true,
             _ => {}
         }
@@ -105,7 +108,7 @@ impl Scan {
         }
         match calls::call(cursor, self.before[0], name, open) {
             Call::None => return,
-            Call::Harmless => {}
+            Call::Harmless => self.shape.call(cursor.text(name)),
             Call::SetsLastInsertId => self.pins.insert(Pin::SetsLastInsertId),
             Call::Unknown => self.unknown_call(cursor, name),
         }
@@ -133,6 +136,9 @@ impl Scan {
         let text = cursor.text(token);
         if self.is_behind_from() {
             self.uses_table |= !text.eq_ignore_ascii_case(b"dual");
+        }
+        if let Some(keyword) = keyword {
+            self.shape.word(keyword, self.depth == 0);
         }
         match keyword {
             Some(Keyword::Select) => self.begins_query(),

@@ -3,6 +3,7 @@
 use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
 use super::draft::{Draft, USUAL};
 use super::effect::Effect;
+use super::found::{Does, RowsFound, shown};
 use super::scan::{Declares, SHOWN_BY_VARIABLES};
 use super::transaction::{self, Transaction, XaVerb};
 use super::walk::Walk;
@@ -32,6 +33,8 @@ pub(super) fn statement(walk: &mut Walk<'_>, draft: &mut Draft, multi_statements
     draft.unknown |= one.unknown || walk.cursor.is_doubtful();
     draft.modifies |= one.modifies;
     draft.transaction = draft.transaction.and(one.transaction);
+    let found = if one.unknown { RowsFound::Unknown } else { one.does.after(walk) };
+    draft.found(found);
     draft.keep(if one.unknown { LeftoverSet::all() } else { one.kept });
     draft.finish(std::mem::take(&mut walk.scan.pins).union(one.pins), one.ends);
     more
@@ -46,6 +49,7 @@ struct One {
     kept: LeftoverSet,
     /// SELECT, TABLE, VALUES, WITH.
     is_query: bool,
+    does: Does,
     cleared_by_table: bool,
     modifies: bool,
     unknown: bool,
@@ -58,7 +62,10 @@ impl One {
 
     fn is(&mut self, transaction: Option<Transaction>) {
         match transaction {
-            Some(found) => self.transaction = found,
+            Some(found) => {
+                self.transaction = found;
+                self.does = Does::Keep;
+            }
             None => self.unknown = true,
         }
     }
@@ -73,7 +80,9 @@ impl One {
 fn lead(walk: &mut Walk<'_>, draft: &mut Draft, one: &mut One, multi_statements: bool) -> Option<bool> {
     let nested = walk.is_operator(b"(");
     while walk.take_operator(b"(") {}
+    let mut prefixed = false;
     while is_set_statement(walk) {
+        prefixed = true;
         walk.next();
         walk.next();
         if set::set_statement(walk, draft).is_none() {
@@ -84,7 +93,11 @@ fn lead(walk: &mut Walk<'_>, draft: &mut Draft, one: &mut One, multi_statements:
     let Some(keyword) = walk.keyword() else { return unkeyworded(walk, draft, one, multi_statements) };
     // Parentheses stand before queries only.
     one.unknown |= nested && !is_query(keyword);
-    keyworded(walk, draft, one, keyword, multi_statements)
+    let ended = keyworded(walk, draft, one, keyword, multi_statements);
+    if nested || prefixed {
+        one.does = Does::Other;
+    }
+    ended
 }
 
 fn is_query(keyword: Keyword) -> bool {
@@ -104,17 +117,22 @@ fn keyworded(
         if made == body::Made::Program {
             one.commits();
             draft.explained = true;
+            one.does = Does::Define { is_view: false };
             return Some(program(walk, one, multi_statements));
         }
         let runs_query = keyword == K::Create && made == body::Made::Other;
         walk.scan.declares = if runs_query { Declares::UntilQuery } else { Declares::All };
+        one.does = Does::Define { is_view: made == body::Made::View };
     }
     walk.next();
     match keyword {
-        K::Set => one.unknown |= set::set(walk, draft).is_none(),
+        K::Set => {
+            one.does = Does::Keep;
+            one.unknown |= set::set(walk, draft).is_none();
+        }
         K::Use => schema(walk, draft, one),
         K::Begin => match transaction::begin(walk) {
-            Some(found) => one.transaction = found,
+            Some(found) => one.is(Some(found)),
             None => return Some(compound(walk, one)),
         },
         K::Do => query(walk, draft, one, keyword),
@@ -134,8 +152,8 @@ fn other(walk: &mut Walk<'_>, one: &mut One, keyword: Keyword) {
         K::Start if walk.take(K::Transaction) => one.is(transaction::start(walk)),
         K::Commit => one.is(transaction::completion(walk).map(Transaction::Commit)),
         K::Rollback => one.is(transaction::rollback(walk)),
-        K::Savepoint => one.transaction = Transaction::Savepoint,
-        K::Release => one.transaction = Transaction::ReleaseSavepoint,
+        K::Savepoint => one.is(Some(Transaction::Savepoint)),
+        K::Release => one.is(Some(Transaction::ReleaseSavepoint)),
         K::Xa => xa(walk, one),
         K::Lock | K::Unlock => lock(walk, one, keyword),
         K::Backup => backup(walk, one),
@@ -144,6 +162,9 @@ fn other(walk: &mut Walk<'_>, one: &mut One, keyword: Keyword) {
         K::Create | K::Alter => define(walk, one),
         K::Drop | K::Rename | K::Truncate | K::Import => {
             walk.scan.declares = Declares::All;
+            if keyword != K::Import {
+                one.does = Does::Define { is_view: false };
+            }
             define(walk, one);
         }
         K::Grant | K::Revoke => {
@@ -239,7 +260,10 @@ fn is_set_statement(walk: &mut Walk<'_>) -> bool {
 fn schema(walk: &mut Walk<'_>, draft: &mut Draft, one: &mut One) {
     let name = walk.next_target().filter(|t| matches!(t.kind, TokenKind::Word | TokenKind::QuotedIdent));
     match name {
-        Some(token) if walk.is_at_end() => draft.push(Effect::Schema(walk.name(token, token))),
+        Some(token) if walk.is_at_end() => {
+            one.does = Does::Keep;
+            draft.push(Effect::Schema(walk.name(token, token)));
+        }
         _ => one.unknown = true,
     }
 }
@@ -251,6 +275,9 @@ fn query(walk: &mut Walk<'_>, draft: &mut Draft, one: &mut One, keyword: Keyword
         while walk.next_target().is_some() {}
     }
     one.is_query = keyword != Keyword::Do;
+    if matches!(keyword, Keyword::Select | Keyword::With) {
+        one.does = Does::Query;
+    }
     // WITH may introduce an UPDATE or DELETE, and MariaDB's VALUES leaves FOUND_ROWS() as it was.
     if keyword == Keyword::Select {
         one.kept = one.kept.without(LeftoverSet::of(&[Leftover::FoundRows]));
@@ -264,6 +291,7 @@ fn modify(walk: &mut Walk<'_>, one: &mut One, keyword: Keyword) {
     if !matches!(keyword, Keyword::Insert | Keyword::Replace) {
         return;
     }
+    one.does = Does::Insert;
     const OPTIONS: [&[u8]; 5] = [b"low_priority", b"delayed", b"high_priority", b"ignore", b"into"];
     while OPTIONS.iter().any(|option| walk.take_word(option)) {}
     // The list of columns behind the table's name calls nothing.
@@ -298,6 +326,7 @@ fn show(walk: &mut Walk<'_>, one: &mut One) {
     if walk.is_word(b"create") || walk.is_word(b"grants") {
         walk.scan.declares = Declares::All;
     }
+    one.does = shown(walk);
 }
 
 /// EXPLAIN of anything but a query is refused where nothing may be written, though it writes nothing.
@@ -308,7 +337,8 @@ fn explain(walk: &mut Walk<'_>, one: &mut One) {
             match keyword {
                 K::Insert | K::Replace | K::Update | K::Delete => {
                     walk.next();
-                    return modify(walk, one, keyword);
+                    modify(walk, one, keyword);
+                    return one.does = Does::Other;
                 }
                 K::Select | K::With | K::Table | K::Values => return,
                 _ => {}
@@ -335,6 +365,7 @@ fn xa(walk: &mut Walk<'_>, one: &mut One) {
         one.pin(Pin::Xa);
     }
     one.is(verb);
+    one.does = Does::Other;
 }
 
 /// `LOCK INSTANCE FOR BACKUP`, `LOCK TABLES ...`, and their ends.
@@ -355,6 +386,7 @@ fn lock(walk: &mut Walk<'_>, one: &mut One, keyword: Keyword) {
     } else {
         one.unknown = true;
     }
+    one.does = Does::Keep;
 }
 
 fn backup(walk: &mut Walk<'_>, one: &mut One) {
