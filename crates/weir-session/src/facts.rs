@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use weir_sql::{
-    Effect as TextEffect, Facts, Isolation, Leftover, Literal, LiteralKind, Pin, Scope, StatementKind,
-    Statements, Transaction, TransactionScope, Value, XaVerb,
+    Effect as TextEffect, Facts, Isolation, Leftover, Literal, LiteralKind, Pin, RowsFound, Scope,
+    StatementKind, Statements, Transaction, TransactionScope, Value, XaVerb,
 };
 
 use crate::pins::{PinReason, PinSet};
@@ -59,7 +59,7 @@ pub fn with_statement<R>(facts: &Facts, sql: &[u8], f: impl FnOnce(&Statement<'_
         pins: found.pins,
         ends: ends(facts),
         reads: reads(facts),
-        found_rows: found_rows(facts, several),
+        found_rows: found_rows(facts, hidden),
         insert_id: insert_id(facts, several, hidden || found.sets_insert_id),
         keeps_diagnostics: facts.keeps.contains(Leftover::Diagnostics),
         temporary: found.temporary,
@@ -104,11 +104,12 @@ fn reads(facts: &Facts) -> Reads {
     .fold(Reads::NONE, |all, (_, part)| all.union(part))
 }
 
-fn found_rows(facts: &Facts, several: bool) -> FoundRows {
-    use StatementKind as K;
-    match facts.kind() {
-        K::Set | K::Use | K::TransactionControl if !several => FoundRows::Kept,
-        _ => FoundRows::Unknown,
+fn found_rows(facts: &Facts, hidden: bool) -> FoundRows {
+    match facts.rows_found {
+        _ if hidden => FoundRows::Unknown,
+        RowsFound::AsSent => FoundRows::RowsSent,
+        RowsFound::Kept => FoundRows::Kept,
+        RowsFound::Unknown => FoundRows::Unknown,
     }
 }
 
@@ -119,6 +120,10 @@ fn insert_id(facts: &Facts, several: bool, unknown: bool) -> InsertId {
     }
     match facts.kind() {
         K::Read | K::Use | K::Set | K::TransactionControl | K::Lock | K::Kill => InsertId::Kept,
+        // SELECT ... FOR UPDATE is a write by its kind, and answers with rows.
+        K::Write if facts.rows_found == RowsFound::AsSent => InsertId::Kept,
+        // Only CREATE TABLE ... SELECT makes ids. Measured on both servers, ALTER TABLE that adds an AUTO_INCREMENT column included.
+        K::Ddl if facts.rows_found == RowsFound::Kept && !several => InsertId::Kept,
         // The last OK of several says nothing of the ids that those before it made.
         K::Write | K::Load | K::Ddl if !several => InsertId::Insert,
         _ => InsertId::Unknown,

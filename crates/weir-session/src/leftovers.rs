@@ -21,6 +21,7 @@
 
 use weir_model::ServerFamily;
 use weir_wire::command;
+use weir_wire::packet::status;
 
 use crate::pins::{PinReason, PinSet};
 use crate::plan::{Send, Step};
@@ -114,7 +115,9 @@ impl Leftovers {
         }
         match (statement.found_rows, outcome) {
             (FoundRows::Kept, _) => {}
-            (FoundRows::RowsSent, Outcome::Rows { rows, .. }) => self.found_rows = Some(rows),
+            (FoundRows::RowsSent, Outcome::Rows { rows, status, .. }) if !has_cursor(status) => {
+                self.found_rows = Some(rows);
+            }
             _ => self.found_rows = None,
         }
         if statement.found_rows != FoundRows::Kept {
@@ -210,7 +213,8 @@ impl Leftovers {
     /// The statement that reads what is left on the connection. It leaves the connection touched.
     pub fn read_back_text(&self) -> &'static str {
         // FOUND_ROWS() in it is that of the statement before it.
-        "SELECT LAST_INSERT_ID(),FOUND_ROWS()"
+        // Without LIMIT, sql_select_limit may leave no row.
+        "SELECT LAST_INSERT_ID(),FOUND_ROWS() LIMIT 1"
     }
 
     /// Takes the row that answers [`Self::read_back_text`]. False: it is not such a row, and nothing has changed; the connection must
@@ -297,6 +301,11 @@ impl Leftovers {
         }
         Ok(steps)
     }
+}
+
+/// Whether the rows stay on the server: FOUND_ROWS() is their number, and none was sent. To fetch them does not change it.
+fn has_cursor(flags: u16) -> bool {
+    flags & status::CURSOR_EXISTS != 0
 }
 
 /// ROW_COUNT() of 1, with FOUND_ROWS() of `n` where that is wanted.

@@ -122,23 +122,18 @@ impl Reads {
 /// What FOUND_ROWS() is after a statement that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundRows {
-    /// As before: SET, INSERT ... VALUES, BEGIN, COMMIT, DDL, SHOW WARNINGS (measured on both servers). Not UPDATE, DELETE and
-    /// INSERT ... SELECT, after which both servers tell the rows that these read.
+    /// As before, even if it fails: SET, INSERT ... VALUES, BEGIN, COMMIT, DDL, SHOW WARNINGS.
     Kept,
-    /// The number of rows sent: SELECT without LIMIT, UNION, INTO and SQL_CALC_FOUND_ROWS.
-    ///
-    /// With `LIMIT 5,1` both servers give 2 for a table of 2 rows, which is not what was sent; with UNION and LIMIT they
-    /// differ from each other (measured).
+    /// The number of rows sent, if there is no cursor: most SELECTs. What was measured stands at [`weir_sql::RowsFound`].
     RowsSent,
-    /// Only the server knows: all else. (MySQL sets it with DO, MariaDB does not; after SELECT INTO, MariaDB has 0 and
-    /// MySQL 1.)
+    /// Only the server knows: all else.
     Unknown,
 }
 
 /// How a statement may change LAST_INSERT_ID().
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertId {
-    /// Not at all: reads, DDL, SET of something else.
+    /// Not at all: reads, DDL without a query, SET of something else.
     Kept,
     /// INSERT, REPLACE, LOAD, UPDATE, DELETE without LAST_INSERT_ID(expr): only if the OK packet has an insert id, or if it
     /// fails. The id in the packet may be another one: that of a row with an explicit value (measured on both servers).

@@ -93,9 +93,48 @@ fn texts_become_statements() {
         ("SELECT FOUND_ROWS(), ROW_COUNT()", "reads row_count; reads found_rows"),
         ("SHOW WARNINGS", "reads diagnostics"),
         ("SELECT CONNECTION_ID()", "pins connection_id"),
-        ("CREATE TEMPORARY TABLE t (i INT)", "schemaunknown; pins temporary_table; insert"),
+        ("CREATE TEMPORARY TABLE t (i INT)", "schemaunknown; pins temporary_table"),
     ] {
         assert_eq!(told(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn p26_what_becomes_of_found_rows_and_last_insert_id() {
+    use {FoundRows as F, InsertId as I};
+    for (sql, found_rows, insert_id) in [
+        ("SELECT c FROM sbtest1 WHERE id=5", F::RowsSent, I::Kept),
+        ("SELECT c FROM t ORDER BY c LIMIT 3", F::RowsSent, I::Kept),
+        ("SELECT c FROM t WHERE id=5 FOR UPDATE", F::RowsSent, I::Kept),
+        ("SELECT @a := id FROM t", F::RowsSent, I::Kept),
+        ("SELECT c FROM t LIMIT 3, 3", F::Unknown, I::Kept),
+        ("SELECT c FROM t LIMIT 3, 3 FOR UPDATE", F::Unknown, I::Insert),
+        ("SELECT SQL_CALC_FOUND_ROWS c FROM t", F::Unknown, I::Kept),
+        ("SELECT f()", F::Unknown, I::Unknown),
+        ("SET @a = f()", F::Unknown, I::Unknown),
+        ("SELECT LAST_INSERT_ID(7)", F::Unknown, I::Unknown),
+        ("SELECT 1; SELECT 2", F::Unknown, I::Kept),
+        ("SHOW TABLES", F::RowsSent, I::Kept),
+        ("SHOW WARNINGS", F::Kept, I::Kept),
+        ("SET autocommit = 0", F::Kept, I::Kept),
+        ("SET @a = (SELECT 1)", F::Unknown, I::Kept),
+        ("BEGIN", F::Kept, I::Kept),
+        ("COMMIT", F::Kept, I::Kept),
+        ("INSERT INTO t VALUES (1), (2)", F::Kept, I::Insert),
+        ("INSERT INTO t VALUES (LAST_INSERT_ID(7))", F::Kept, I::Unknown),
+        ("INSERT INTO t SELECT 1", F::Unknown, I::Insert),
+        ("UPDATE t SET a = 1", F::Unknown, I::Insert),
+        ("DELETE FROM t", F::Unknown, I::Insert),
+        ("CREATE TABLE t (i INT)", F::Kept, I::Kept),
+        ("ALTER TABLE t ADD COLUMN k INT AUTO_INCREMENT PRIMARY KEY", F::Kept, I::Kept),
+        ("CREATE TABLE t (i INT AUTO_INCREMENT PRIMARY KEY) SELECT 1", F::Unknown, I::Insert),
+        ("INSERT INTO t VALUES (1); CREATE TABLE u (i INT)", F::Kept, I::Unknown),
+        ("CALL p()", F::Unknown, I::Unknown),
+        ("SELEC", F::Unknown, I::Unknown),
+    ] {
+        let facts = Facts::of(sql.as_bytes(), LexMode::new(ServerFamily::MySql, 90_704), true);
+        let told = with_statement(&facts, sql.as_bytes(), |s| (s.found_rows, s.insert_id));
+        assert_eq!(told, (found_rows, insert_id), "{sql}");
     }
 }
 

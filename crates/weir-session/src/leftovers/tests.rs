@@ -52,6 +52,15 @@ fn what_reads_nothing_runs_anywhere_and_what_reads_stays_if_it_can() {
 }
 
 #[test]
+fn p26_rows_of_a_cursor_are_not_counted_as_sent() {
+    let status = status::AUTOCOMMIT | status::CURSOR_EXISTS;
+    let mut left = left(&[(SELECT, rows(3))]);
+    assert_eq!((left.found_rows(), left.owes()), (Some(3), Reads::NONE));
+    left.after(&SELECT, Outcome::Rows { status, rows: 0, warnings: 0 });
+    assert_eq!((left.found_rows(), left.owes()), (None, Reads::FOUND_ROWS));
+}
+
+#[test]
 fn p26_an_insert_id_in_the_packet_is_not_last_insert_id() {
     let mut left = left(&[(INSERT, ok(1, 500, 0))]);
     assert_eq!((left.insert_id(), left.owes()), (None, Reads::LAST_INSERT_ID));
