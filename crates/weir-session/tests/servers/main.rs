@@ -6,6 +6,7 @@
     reason = "a test fails by panicking; helpers outside of #[test] functions too"
 )]
 
+mod found;
 mod leftovers;
 mod peer;
 mod users;

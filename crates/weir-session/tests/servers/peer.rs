@@ -167,8 +167,11 @@ pub fn outcome(response: &Response) -> Outcome {
         };
     }
     let rows = response.results().next().unwrap();
-    let status = rows.end.as_ref().and_then(End::status).unwrap();
-    Outcome::Rows { status, rows: rows.rows.len() as u64, warnings: response.warnings().unwrap() }
+    // Where a cursor was opened, the answer ends with its columns.
+    let end = rows.end.as_ref().or(rows.columns_end.as_ref());
+    let status = end.and_then(End::status).unwrap();
+    let warnings = response.warnings().unwrap_or_default();
+    Outcome::Rows { status, rows: rows.rows.len() as u64, warnings }
 }
 
 async fn read_base(client: &mut Client, server: weir_session::Server) -> (Base, weir_session::Schema) {
