@@ -29,6 +29,9 @@ use weir_model::ServerFamily;
 /// | UPDATE of one table, DELETE of one table | kept, other; kept |
 /// | UPDATE and DELETE of several tables | other |
 /// | an error before rows are read; a statement of this table that keeps it and fails | kept |
+///
+/// What no text shows: an INSERT into a view WITH CHECK OPTION whose WHERE has a subquery changes FOUND_ROWS() too. UPDATE and
+/// DELETE are never told, for the name may be that of a view of several tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RowsFound {
     /// The number of rows in the answer. Where the rows stay in a cursor, they are not in the answer.
