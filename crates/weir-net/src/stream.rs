@@ -5,7 +5,10 @@
 use crate::compressed::Compressed;
 use crate::ring::{self, RingSocket};
 use rustls_pki_types::ServerName;
+use socket2::SockRef;
 use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -155,6 +158,34 @@ impl Stream {
         }
     }
 
+    /// Makes the connection one of the calling thread's runtime, which its reads and writes then wake. A socket on a ring
+    /// stays on its thread.
+    ///
+    /// # Errors
+    /// When the system gives no second descriptor of the socket, or it is on a ring.
+    pub fn rehome(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Closed => Ok(()),
+            Stream::Plain(socket) => socket.rehome(),
+            Stream::Tls(tls) => match tls.as_mut() {
+                TlsStream::Client(tls) => tls.get_mut().0.socket.rehome(),
+                TlsStream::Server(tls) => tls.get_mut().0.socket.rehome(),
+            },
+            Stream::Compressed(compressed) => compressed.inner_mut().rehome(),
+        }
+    }
+
+    /// Whether the peer has neither sent anything nor closed, by one look at the socket. For connections that owe no
+    /// answer: what is there then is an error said unasked, or the end.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Stream::Closed => false,
+            Stream::Plain(socket) => socket.is_quiet(),
+            Stream::Tls(tls) => tls.get_ref().0.socket.is_quiet(),
+            Stream::Compressed(compressed) => compressed.inner().is_quiet(),
+        }
+    }
+
     /// Lends the connection out, leaving [`Stream::Closed`] behind.
     pub fn take(&mut self) -> Stream {
         std::mem::replace(self, Stream::Closed)
@@ -196,6 +227,34 @@ impl Stream {
             Stream::Plain(socket) => Ok(socket),
             _ => Err(io::Error::other("TLS can only begin on a plain connection")),
         }
+    }
+}
+
+impl Socket {
+    fn rehome(&mut self) -> io::Result<()> {
+        // The old descriptor is dropped, and with it what its runtime knows of the socket.
+        *self = match self {
+            Socket::Tcp(tcp) => {
+                let second = tcp.as_fd().try_clone_to_owned()?;
+                Socket::Tcp(TcpStream::from_std(second.into())?)
+            }
+            Socket::Unix(unix) => {
+                let second = unix.as_fd().try_clone_to_owned()?;
+                Socket::Unix(UnixStream::from_std(second.into())?)
+            }
+            Socket::Ring(_) => return Err(io::Error::other("a socket on a ring stays on its thread")),
+        };
+        Ok(())
+    }
+
+    fn is_quiet(&self) -> bool {
+        let mut byte = [MaybeUninit::uninit()];
+        let looked = match self {
+            Socket::Tcp(tcp) => SockRef::from(tcp).peek(&mut byte),
+            Socket::Unix(unix) => SockRef::from(unix).peek(&mut byte),
+            Socket::Ring(_) => return true,
+        };
+        matches!(looked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 }
 

@@ -101,7 +101,10 @@ fn reads(facts: &Facts) -> Reads {
     ]
     .into_iter()
     .filter(|(leftover, _)| facts.reads.contains(*leftover))
-    .fold(Reads::NONE, |all, (_, part)| all.union(part))
+    // A procedure that changes nothing answers with the ROW_COUNT() of the statement before it (measured on MySQL).
+    .fold(if facts.pins.contains(Pin::Call) { Reads::ROW_COUNT } else { Reads::NONE }, |all, (_, part)| {
+        all.union(part)
+    })
 }
 
 fn found_rows(facts: &Facts, hidden: bool) -> FoundRows {
@@ -125,7 +128,13 @@ fn insert_id(facts: &Facts, several: bool, unknown: bool) -> InsertId {
         // Only CREATE TABLE ... SELECT makes ids. Measured on both servers, ALTER TABLE that adds an AUTO_INCREMENT column included.
         K::Ddl if facts.rows_found == RowsFound::Kept && !several => InsertId::Kept,
         // The last OK of several says nothing of the ids that those before it made.
-        K::Write | K::Load | K::Ddl if !several => InsertId::Insert,
+        K::Write | K::Ddl if !several => InsertId::Insert,
+        // GET DIAGNOSTICS, SIGNAL and the like look, and change nothing. (The OK of LOAD DATA does not tell the ids it made.)
+        _ if !several
+            && (facts.reads.contains(Leftover::Diagnostics) || facts.reads.contains(Leftover::Signal)) =>
+        {
+            InsertId::Kept
+        }
         _ => InsertId::Unknown,
     }
 }

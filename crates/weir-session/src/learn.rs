@@ -4,7 +4,7 @@ use weir_wire::track::Change;
 
 use crate::memory::{Memory, NAMES};
 use crate::pins::{PinReason, PinSet};
-use crate::state::{Schema, State};
+use crate::state::{ResultsCollation, Schema, State};
 use crate::statement::{Assigned, Effect, Outcome, Statement, UserAssigned};
 use crate::user::{NotTracked, UserValue, charset_of};
 use crate::value::tracked;
@@ -70,7 +70,20 @@ impl State {
         match *effect {
             Effect::Variable { name, value } => match Variable::find(name) {
                 None => return PinReason::UntrackedVariable.into(),
-                Some(v) => self.assign(v, name, value, outcome, memory, before),
+                Some(Variable::COLLATION_CONNECTION)
+                    if self.results_collation() == &ResultsCollation::OfConnection =>
+                {
+                    // Of the two only the last could be read back.
+                    self.forget(Variable::COLLATION_CONNECTION);
+                    self.set_results_collation(ResultsCollation::Unknown);
+                    return PinReason::UntrackedVariable.into();
+                }
+                Some(v) => {
+                    self.assign(v, name, value, outcome, memory, before);
+                    if v == Variable::CHARACTER_SET_RESULTS && outcome.is_ok() {
+                        self.set_results_collation(ResultsCollation::Default);
+                    }
+                }
             },
             Effect::Names { charset, collation } => {
                 let known = memory.names(charset, collation, self).filter(|_| outcome.is_ok()).cloned();
@@ -78,8 +91,16 @@ impl State {
                     Some(values) => NAMES.into_iter().zip(values).for_each(|(v, value)| self.set(v, value)),
                     None => NAMES.into_iter().for_each(|v| self.forget(v)),
                 }
+                if outcome.is_ok() {
+                    self.results_follow_connection();
+                }
             }
-            Effect::CharacterSet => NAMES.into_iter().for_each(|v| self.forget(v)),
+            Effect::CharacterSet => {
+                NAMES.into_iter().for_each(|v| self.forget(v));
+                if outcome.is_ok() {
+                    self.set_results_collation(ResultsCollation::Default);
+                }
+            }
             Effect::UserVariable { name, value } => return self.assign_user(name, value, outcome),
             // An error leaves the schema as it was: both servers look it up before they leave the old one.
             Effect::Schema(_) if !outcome.is_ok() => {}

@@ -169,6 +169,16 @@ impl Leftovers {
         }
     }
 
+    /// The command before has left warnings that it announced: COM_STMT_PREPARE may.
+    pub fn warned(&mut self) {
+        self.diagnostics = true;
+    }
+
+    /// LAST_INSERT_ID() is what it was, whatever was read from the connection.
+    pub fn keep_insert_id(&mut self, own: u64) {
+        self.insert_id = Some(own);
+    }
+
     /// LAST_INSERT_ID() of the session, and of its connection after its statement; None: the connection must be asked.
     pub fn insert_id(&self) -> Option<u64> {
         self.insert_id

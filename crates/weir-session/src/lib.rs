@@ -33,7 +33,7 @@ pub use memory::Memory;
 pub use pins::{PinReason, PinSet, Pins};
 pub use plan::{Obstacle, Plan, Send, Step, accepted, plan_sync, refused, synced};
 pub use prepared::{ClientStatement, ClientStatements, Needs, PreparedKey, Refusal, ServerStatements};
-pub use state::{Schema, State};
+pub use state::{ResultsCollation, Schema, State};
 pub use statement::{Assigned, Effect, FoundRows, InsertId, Outcome, Reads, Statement, UserAssigned};
 pub use user::{NotTracked, UserValue, UserVariables};
 pub use value::Value;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::memory::Memory;
-use crate::state::{Schema, State};
-use crate::user::put_user_value;
+use crate::state::{ResultsCollation, Schema, State};
+use crate::user::{charset_of, put_user_value};
 use crate::value::put_value;
 use crate::variable::{VarSet, Variable};
 
@@ -100,6 +100,10 @@ pub fn plan_sync(wanted: &State, actual: &State, memory: &Memory) -> Plan {
     }
     let mut steps = Vec::new();
     let mut differ = differences(wanted, actual);
+    let names = results_names(wanted, actual);
+    if wanted.results_collation() != actual.results_collation() && names.is_none() {
+        differ.insert(Variable::CHARACTER_SET_RESULTS);
+    }
     match wanted.schema() {
         schema if schema == actual.schema() => {}
         Schema::Known(name) => {
@@ -111,7 +115,7 @@ pub fn plan_sync(wanted: &State, actual: &State, memory: &Memory) -> Plan {
         }
         _ => return Plan::ChangeUser(Obstacle::NoSchema),
     }
-    steps.extend(set_step(wanted, actual, differ, memory));
+    steps.extend(set_step(wanted, actual, (names, differ), memory));
     if steps.is_empty() { Plan::Nothing } else { Plan::Sync(steps) }
 }
 
@@ -135,6 +139,9 @@ pub fn synced(steps: &[Step], wanted: &State, actual: &mut State, memory: &mut M
 /// A step of a sync was refused: what it was to set is not known any more. The steps before it are told to [`accepted`], those
 /// after it are told here if they were refused as well.
 ///
+/// The connection's state is then made known by the next sync or by a reset, not by reading it back: no variable shows the
+/// collation of results.
+///
 /// True: it was to set user variables too, and which of them it set is not known: the connection must be reset before
 /// anything else runs there.
 #[must_use]
@@ -144,6 +151,9 @@ pub fn refused(step: &Step, actual: &mut State) -> bool {
         Send::InitDb(_) => false,
         Send::Query(text) => {
             step.sets.iter().for_each(|v| actual.forget(v));
+            if step.sets.contains(Variable::CHARACTER_SET_RESULTS) {
+                actual.set_results_collation(ResultsCollation::Unknown);
+            }
             text.contains(&b'`')
         }
     }
@@ -162,6 +172,9 @@ pub fn accepted(step: &Step, wanted: &State, actual: &mut State) -> bool {
             Some(value) => actual.set(v, value.clone()),
             None => actual.forget(v),
         }
+        if v == Variable::CHARACTER_SET_RESULTS {
+            actual.set_results_collation(wanted.results_collation().clone());
+        }
     }
     matches!(&step.send, Send::Query(text) if text.contains(&b'`'))
 }
@@ -179,6 +192,15 @@ fn differences(wanted: &State, actual: &State) -> VarSet {
     differ
 }
 
+/// The collation that a SET NAMES must give to results, where setting character_set_results would give them another.
+fn results_names<'a>(wanted: &'a State, actual: &State) -> Option<&'a [u8]> {
+    let ResultsCollation::Named(Some(collation)) = wanted.results_collation() else { return None };
+    let charset = wanted.get(Variable::CHARACTER_SET_RESULTS).flatten();
+    let differs = wanted.results_collation() != actual.results_collation()
+        || actual.get(Variable::CHARACTER_SET_RESULTS).flatten() != charset;
+    (differs && charset == Some(charset_of(collation))).then_some(collation)
+}
+
 /// Whether the connection reads names in utf8.
 fn speaks_utf8(actual: &State) -> bool {
     let client = actual.get(Variable::CHARACTER_SET_CLIENT).flatten();
@@ -192,8 +214,13 @@ fn utf8_step() -> Step {
     Step { send, must_await: false, sets }
 }
 
-/// One SET for all variables that differ.
-fn set_step(wanted: &State, actual: &State, differ: VarSet, memory: &Memory) -> Option<Step> {
+/// One SET for all variables that differ, behind SET NAMES with this collation.
+fn set_step(
+    wanted: &State,
+    actual: &State,
+    (names, mut differ): (Option<&[u8]>, VarSet),
+    memory: &Memory,
+) -> Option<Step> {
     let mut text = b"SET ".to_vec();
     let mut must_await = false;
     let mut first = true;
@@ -202,6 +229,21 @@ fn set_step(wanted: &State, actual: &State, differ: VarSet, memory: &Memory) -> 
             text.push(b',');
         }
     };
+    if let Some(collation) = names {
+        comma(&mut text);
+        let charset = charset_of(collation);
+        text.extend_from_slice(b"NAMES ");
+        put_value(&mut text, Variable::CHARACTER_SET_CLIENT, Some(charset));
+        text.extend_from_slice(b" COLLATE ");
+        put_value(&mut text, Variable::COLLATION_CONNECTION, Some(collation));
+        // Not every character set that a collation may have can be the client's.
+        must_await |= !memory.accepts(Variable::CHARACTER_SET_CLIENT, &Some(charset.into()));
+        must_await |= !memory.accepts(Variable::COLLATION_CONNECTION, &Some(collation.into()));
+        // It sets all three.
+        differ.remove(Variable::CHARACTER_SET_RESULTS);
+        differ.insert(Variable::CHARACTER_SET_CLIENT);
+        differ.insert(Variable::COLLATION_CONNECTION);
+    }
     for v in differ.iter() {
         let Some(value) = wanted.value(v) else { continue };
         comma(&mut text);
@@ -221,6 +263,9 @@ fn set_step(wanted: &State, actual: &State, differ: VarSet, memory: &Memory) -> 
         text.extend_from_slice(b"`=");
         put_user_value(&mut text, value);
         must_await |= !value.cannot_fail();
+    }
+    if names.is_some() {
+        differ.insert(Variable::CHARACTER_SET_RESULTS);
     }
     (!first).then_some(Step { send: Send::Query(text), must_await, sets: differ })
 }

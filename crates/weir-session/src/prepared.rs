@@ -22,7 +22,7 @@ pub struct PreparedKey {
     character_set_client: Option<Value>,
     collation_connection: Option<Value>,
     /// Which of its client's statements with this text it is, from 0: two of one client never share one on the server, for each
-    /// may have long data and a cursor of its own.
+    /// may have long data and a cursor of its own. Of one that is bound, the server's id.
     copy: u32,
 }
 
@@ -40,6 +40,21 @@ impl PreparedKey {
             copy: 0,
         };
         state.is_known().then_some(key)
+    }
+
+    /// The key of a statement that only the connection has on which the server gave it this id: its text is not known as a
+    /// whole, or not how it was read. The session must keep that connection.
+    pub fn bound(text: Arc<[u8]>, server_id: u32) -> Self {
+        let unknown = (None, None, None);
+        let (sql_mode, character_set_client, collation_connection) = unknown;
+        let schema = Schema::Unknown;
+        Self { text, schema, sql_mode, character_set_client, collation_connection, copy: server_id }
+    }
+
+    /// Whether it is a key of [`Self::bound`]: its statement is of no use to anyone when its client has closed it.
+    pub fn is_bound(&self) -> bool {
+        // No other key has a schema that is not known.
+        self.schema == Schema::Unknown
     }
 
     /// The text as the client sent it.

@@ -7,6 +7,7 @@ use foldhash::quality::FixedState;
 use weir_wire::Malformed;
 
 use crate::base::{Base, read_row, read_text};
+use crate::memory::NAMES;
 use crate::user::{NotTracked, UserValue, UserVariables};
 use crate::value::Value;
 use crate::variable::{VarSet, Variable};
@@ -22,6 +23,20 @@ pub enum Schema {
     Unknown,
 }
 
+/// The collation that the columns of results are said to have. It follows how character_set_results was set and is no
+/// variable of its own (measured on both servers).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ResultsCollation {
+    /// This one: that of the login, or of SET NAMES ... COLLATE.
+    Named(Value),
+    /// The default of the character set: SET character_set_results, SET CHARACTER SET.
+    Default,
+    /// That of the connection, which is not known until it is read back.
+    OfConnection,
+    /// Not to be found out.
+    Unknown,
+}
+
 /// The state of a session: schema, movable variables, literal user variables.
 ///
 /// A client has one (what it wants), and so has each server connection (what is actual there); after a statement of that
@@ -31,6 +46,7 @@ pub enum Schema {
 pub struct State {
     base: Arc<Base>,
     schema: Schema,
+    results: ResultsCollation,
     /// What differs from the base, sorted.
     changes: Option<Arc<Vec<(Variable, Value)>>>,
     users: Option<Arc<UserVariables>>,
@@ -43,8 +59,10 @@ impl State {
     /// The state of a connection whose values have just been read.
     pub fn new(base: Arc<Base>, schema: Schema) -> Self {
         let values = base.present().iter().map(|v| hash(&(v, base.value(v))));
-        let fingerprint = values.fold(hash(&schema), u64::wrapping_add);
-        Self { base, schema, changes: None, users: None, unknown: VarSet::EMPTY, fingerprint }
+        let results = ResultsCollation::Named(base.value(Variable::COLLATION_CONNECTION).clone());
+        let start = hash(&schema).wrapping_add(hash(&results));
+        let fingerprint = values.fold(start, u64::wrapping_add);
+        Self { base, schema, results, changes: None, users: None, unknown: VarSet::EMPTY, fingerprint }
     }
 
     pub fn base(&self) -> &Arc<Base> {
@@ -59,6 +77,38 @@ impl State {
         let change = hash(&schema).wrapping_sub(hash(&self.schema));
         self.fingerprint = self.fingerprint.wrapping_add(change);
         self.schema = schema;
+    }
+
+    /// The collation that columns are said to have.
+    pub fn results_collation(&self) -> &ResultsCollation {
+        &self.results
+    }
+
+    pub(crate) fn set_results_collation(&mut self, results: ResultsCollation) {
+        let change = hash(&results).wrapping_sub(hash(&self.results));
+        self.fingerprint = self.fingerprint.wrapping_add(change);
+        self.results = results;
+    }
+
+    /// The collation of the connection was named, or a default taken, by a statement that sets that of results too.
+    pub(crate) fn results_follow_connection(&mut self) {
+        let results = match self.value(Variable::COLLATION_CONNECTION) {
+            Some(collation) => ResultsCollation::Named(collation.clone()),
+            None => ResultsCollation::OfConnection,
+        };
+        self.set_results_collation(results);
+    }
+
+    /// Takes the character sets and collations of another state: what MariaDB's COM_RESET_CONNECTION restores are those of the
+    /// login (MySQL's are the global ones).
+    pub fn take_names(&mut self, login: &Self) {
+        for v in NAMES {
+            match login.value(v) {
+                Some(value) => self.set(v, value.clone()),
+                None => self.forget(v),
+            }
+        }
+        self.set_results_collation(login.results.clone());
     }
 
     /// The value of a variable. The outer None: not known, or this server does not have it; the inner: NULL.
@@ -102,6 +152,7 @@ impl State {
     pub fn forget_all(&mut self) {
         self.base.present().iter().for_each(|v| self.forget(v));
         self.set_schema(Schema::Unknown);
+        self.set_results_collation(ResultsCollation::Unknown);
     }
 
     /// The variables whose values are not known.
@@ -111,7 +162,8 @@ impl State {
 
     /// Whether the schema and all variables are known: only then can another connection stand in for this one.
     pub fn is_known(&self) -> bool {
-        self.unknown.is_empty() && self.schema != Schema::Unknown
+        let results = !matches!(self.results, ResultsCollation::OfConnection | ResultsCollation::Unknown);
+        self.unknown.is_empty() && self.schema != Schema::Unknown && results
     }
 
     /// The statement that reads back what is not known, and the schema.
@@ -127,6 +179,12 @@ impl State {
         let (schema, values) = read_row(self.unknown, row)?;
         self.set_schema(schema);
         values.into_iter().for_each(|(v, value)| self.set(v, value));
+        match self.results {
+            ResultsCollation::OfConnection => self.results_follow_connection(),
+            // As good as any: what the client may have done is behind it, and it set none since.
+            ResultsCollation::Unknown => self.set_results_collation(ResultsCollation::Default),
+            ResultsCollation::Named(_) | ResultsCollation::Default => {}
+        }
         Ok(())
     }
 
@@ -165,11 +223,14 @@ impl State {
             let (mine, theirs) = (self.base.present(), other.base.present());
             mine == theirs && mine.iter().all(|v| self.value(v) == other.value(v))
         };
-        variables && self.schema == other.schema && self.user_variables() == other.user_variables()
+        variables
+            && self.schema == other.schema
+            && self.results == other.results
+            && self.user_variables() == other.user_variables()
     }
 
-    /// Appends what answers depend on, apart from the statement and the data: the schema and every variable that affects
-    /// results, in a form that is equal only for equal values. False, with `out` as it was: something is unknown, or the
+    /// Appends what answers depend on, apart from the statement and the data: the schema, the collation of columns and
+    /// every variable that affects results, in a form that is equal only for equal values. False, with `out` as it was: something is unknown, or the
     /// session has user variables.
     pub fn put_results_key(&self, out: &mut Vec<u8>) -> bool {
         if !self.is_known() || !self.user_variables().is_empty() {
@@ -180,6 +241,13 @@ impl State {
             _ => None,
         };
         put_part(out, schema);
+        match &self.results {
+            ResultsCollation::Named(collation) => {
+                out.push(1);
+                put_part(out, collation.as_deref());
+            }
+            _ => out.push(0),
+        }
         for v in self.base.present().iter().filter(|v| v.affects_results()) {
             out.push(v.index() as u8);
             put_part(out, self.get(v).flatten());

@@ -141,8 +141,11 @@ pub fn put_user_value(out: &mut Vec<u8>, value: &UserValue) {
             out.extend_from_slice(charset_of(collation));
             out.push(b' ');
             put_hex(out, bytes);
-            out.extend_from_slice(b" COLLATE ");
-            out.extend_from_slice(collation);
+            // A reserved word, and the only collation of its character set.
+            if **collation != *b"binary" {
+                out.extend_from_slice(b" COLLATE ");
+                out.extend_from_slice(collation);
+            }
         }
     }
 }
@@ -217,6 +220,9 @@ mod tests {
         put_user_value(&mut out, &value);
         assert_eq!(out, b"_latin1 X'6127E4' COLLATE latin1_german1_ci");
         assert_eq!(charset_of(b"binary"), b"binary");
+        let (mut out, binary) = (Vec::new(), b"binary"[..].into());
+        put_user_value(&mut out, &UserValue::Text { bytes: b"a"[..].into(), collation: binary });
+        assert_eq!(out, b"_binary X'61'");
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl Variable {
     pub const CHARACTER_SET_RESULTS: Self = Self::of("character_set_results");
     pub const COLLATION_CONNECTION: Self = Self::of("collation_connection");
     pub const COLLATION_SERVER: Self = Self::of("collation_server");
+    pub const COMPLETION_TYPE: Self = Self::of("completion_type");
     pub const DEFAULT_COLLATION_FOR_UTF8MB4: Self = Self::of("default_collation_for_utf8mb4");
     pub const CHARACTER_SET_COLLATIONS: Self = Self::of("character_set_collations");
     pub const MAX_JOIN_SIZE: Self = Self::of("max_join_size");

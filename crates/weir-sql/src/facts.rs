@@ -5,6 +5,7 @@ mod body;
 mod draft;
 mod effect;
 mod found;
+mod listed;
 mod scan;
 mod set;
 mod statement;

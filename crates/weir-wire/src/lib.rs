@@ -11,6 +11,7 @@ pub mod attributes;
 pub mod caps;
 pub mod command;
 pub mod compress;
+pub mod execute;
 pub mod frame;
 pub mod greeting;
 pub mod lenenc;

@@ -12,12 +12,18 @@ pub mod status {
     pub const CURSOR_EXISTS: u16 = 0x0040;
     pub const LAST_ROW_SENT: u16 = 0x0080;
     pub const NO_BACKSLASH_ESCAPES: u16 = 0x0200;
+    /// The statement has another number of columns than when it was prepared.
+    pub const METADATA_CHANGED: u16 = 0x0400;
     /// The rows that follow are the OUT parameters of a CALL.
     pub const PS_OUT_PARAMS: u16 = 0x1000;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;
     /// MariaDB: ANSI_QUOTES is in force.
     pub const ANSI_QUOTES: u16 = 0x8000;
+
+    /// The flags that tell of the session; the others tell of the statement before.
+    pub const OF_THE_SESSION: u16 =
+        IN_TRANS | AUTOCOMMIT | NO_BACKSLASH_ESCAPES | IN_TRANS_READONLY | ANSI_QUOTES;
 }
 
 /// An ERR packet.
@@ -76,7 +82,7 @@ pub fn parse_err_early(payload: &[u8]) -> Result<ErrPacket, Malformed> {
 }
 
 /// The fixed part of an OK packet (also of one that starts with 0xFE, in place of EOF).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OkHead {
     pub affected_rows: u64,
     pub last_insert_id: u64,
@@ -97,6 +103,18 @@ pub fn parse_ok_head(payload: &[u8]) -> Result<OkHead, Malformed> {
         status: r.u16()?,
         warnings: r.u16()?,
     })
+}
+
+/// Where the status flags stand in an OK or EOF packet that begins like `head`.
+pub(crate) fn status_at(head: &[u8], is_eof: bool) -> Option<usize> {
+    if is_eof {
+        return Some(3);
+    }
+    let mut r = Reader::new(head, "OK packet");
+    r.u8().ok()?;
+    r.lenenc().ok()?;
+    r.lenenc().ok()?;
+    Some(head.len() - r.remaining())
 }
 
 /// The payload of a plain OK packet.

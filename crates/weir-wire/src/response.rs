@@ -16,7 +16,7 @@ use crate::caps::{self, Caps};
 use crate::command::Shape;
 use crate::frame::Header;
 use crate::lenenc::Reader;
-use crate::packet::{self, status};
+use crate::packet::{self, OkHead, status};
 use crate::{HEADER, MAX_PAYLOAD, Malformed};
 
 /// Bytes of a packet that decide what it is: the fixed part of an OK packet is the longest.
@@ -84,6 +84,18 @@ pub struct Walker {
     status: u16,
     error: Option<u16>,
     rows: u64,
+    /// What the last OK or EOF packet of the answer said.
+    ok: OkHead,
+    /// That packet ended rows.
+    ended_rows: bool,
+    /// Columns of the first rows of the answer.
+    columns: Option<u64>,
+    /// How many of them the client knows of.
+    expected: Option<u64>,
+    /// Where status flags stand that must tell that the columns have changed.
+    marks: Vec<usize>,
+    /// The same within the packet at hand.
+    mark: Option<usize>,
     prepared: Option<Prepared>,
     /// The rows under way are the OUT parameters of a CALL.
     out_params: bool,
@@ -104,6 +116,12 @@ impl Walker {
             status,
             error: None,
             rows: 0,
+            ok: OkHead::default(),
+            ended_rows: false,
+            columns: None,
+            expected: None,
+            marks: Vec::new(),
+            mark: None,
             prepared: None,
             out_params: false,
         }
@@ -125,6 +143,9 @@ impl Walker {
         self.begun = false;
         self.error = None;
         self.rows = 0;
+        (self.ok, self.ended_rows) = (OkHead::default(), false);
+        (self.columns, self.expected) = (None, None);
+        self.marks.clear();
         self.prepared = None;
         self.out_params = false;
     }
@@ -150,6 +171,33 @@ impl Walker {
     /// Rows of the current answer so far.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// What the last OK or EOF packet of the current answer said; zeros before there was one.
+    pub fn ok(&self) -> OkHead {
+        self.ok
+    }
+
+    /// The client knows of so many columns of the answer that has just begun. If there are others, [`Self::take_marks`] says
+    /// where it must be told.
+    pub fn expect_columns(&mut self, columns: u64) {
+        self.expected = Some(columns);
+    }
+
+    /// Columns of the first rows of the current answer.
+    pub fn columns(&self) -> Option<u64> {
+        self.columns
+    }
+
+    /// Where, in the bytes of the last walk, status flags stand (two bytes) that must have
+    /// [`status::METADATA_CHANGED`].
+    pub fn take_marks(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.marks)
+    }
+
+    /// Whether that packet ended rows.
+    pub fn ended_rows(&self) -> bool {
+        self.ended_rows
     }
 
     /// The statement that the current answer announced.
@@ -209,6 +257,9 @@ impl Walker {
                         return Ok((at, Event::LocalInfileAsked));
                     }
                     self.packet(header, &body[..need])?;
+                    if let Some(mark) = self.mark.take() {
+                        self.marks.push(at + HEADER + mark);
+                    }
                 }
             }
             at += HEADER;
@@ -239,7 +290,8 @@ impl Walker {
             State::Columns { left: 0..=1 } => self.state = self.after_columns(),
             State::Columns { left } => self.state = State::Columns { left: left - 1 },
             State::ColumnsEof => {
-                self.status = eof_status(head)?;
+                self.take_end(eof_head(head)?, true);
+                self.mark_changed(head, true);
                 if self.status & status::CURSOR_EXISTS != 0 {
                     self.end_result();
                 } else {
@@ -248,7 +300,8 @@ impl Walker {
                 }
             }
             State::Rows if self.is_end(header, first) => {
-                self.status = self.end_status(head)?;
+                self.take_end(self.end_head(head)?, true);
+                self.mark_changed(head, self.ends_with_eof(head));
                 if self.out_params {
                     // MySQL ends them as if nothing followed, and sends the OK of the CALL all the same (trap P33).
                     self.status |= status::MORE_RESULTS_EXISTS;
@@ -259,7 +312,9 @@ impl Walker {
             // A row whose first value is 16 MiB or longer starts with 0xFE as well.
             State::Rows => self.rows += 1,
             State::Single => {
-                self.status = single_status(header, head).unwrap_or(self.status);
+                if let Some(ok) = single_head(header, head) {
+                    self.take_end(ok, false);
+                }
                 self.ending = Some(Event::Done);
             }
             State::Text => self.ending = Some(Event::Done),
@@ -284,13 +339,11 @@ impl Walker {
             }
             State::PrepareColumns { left } => self.state = State::PrepareColumns { left: left - 1 },
             State::PrepareColumnsEof => self.ending = Some(Event::Done),
-            State::Fields => {
-                if self.is_end(header, first) {
-                    self.status = self.end_status(head)?;
-                    self.ending = Some(Event::Done);
-                }
+            State::Fields if self.is_end(header, first) => {
+                self.take_end(self.end_head(head)?, true);
+                self.ending = Some(Event::Done);
             }
-            State::Binlog => {}
+            State::Fields | State::Binlog => {}
         }
         Ok(())
     }
@@ -310,6 +363,8 @@ impl Walker {
             return Ok(());
         }
         self.error = Some(code);
+        // Nothing follows an error, and it carries no flags that would say so.
+        self.status &= !status::MORE_RESULTS_EXISTS;
         self.ending = Some(Event::Done);
         Ok(())
     }
@@ -317,17 +372,18 @@ impl Walker {
     fn first(&mut self, header: Header, head: &[u8]) -> Result<(), Malformed> {
         match head[0] {
             0x00 => {
-                self.status = packet::parse_ok_head(head)?.status;
+                self.take_end(packet::parse_ok_head(head)?, false);
                 self.end_result();
             }
             0xFB => self.ending = Some(Event::LocalInfileSent),
             0xFE if header.len < 9 => {
-                self.status = eof_status(head)?;
+                self.take_end(eof_head(head)?, false);
                 self.end_result();
             }
             _ => {
                 let mut r = Reader::new(head, "column count");
                 let columns = r.lenenc()?;
+                self.columns.get_or_insert(columns);
                 let flagged = caps::OPTIONAL_RESULTSET_METADATA | caps::MARIADB_CACHE_METADATA;
                 let follow = self.flags & flagged == 0 || r.is_empty() || r.u8()? != 0;
                 self.state = match columns {
@@ -347,7 +403,7 @@ impl Walker {
         self.prepared = Some(Prepared { id, columns, params });
         r.take(1)?;
         // Absent in the answers of very old servers.
-        let _warnings = r.u16();
+        self.ok.warnings = r.u16().unwrap_or(0);
         let flagged = self.flags & caps::OPTIONAL_RESULTSET_METADATA != 0;
         let follow = !flagged || r.u8().is_ok_and(|flag| flag != 0);
         self.state = match (follow, params) {
@@ -387,12 +443,24 @@ impl Walker {
         first == 0xFE && header.len < if self.deprecate_eof() { MAX_PAYLOAD } else { 9 }
     }
 
-    fn end_status(&self, head: &[u8]) -> Result<u16, Malformed> {
+    fn take_end(&mut self, ok: OkHead, ended_rows: bool) {
+        (self.status, self.ok, self.ended_rows) = (ok.status, ok, ended_rows);
+    }
+
+    fn end_head(&self, head: &[u8]) -> Result<OkHead, Malformed> {
         // Five bytes are an EOF packet even where OK is due, as some servers send at the end of COM_FIELD_LIST.
-        if self.deprecate_eof() && head.len() != 5 {
-            Ok(packet::parse_ok_head(head)?.status)
-        } else {
-            eof_status(head)
+        if self.ends_with_eof(head) { eof_head(head) } else { packet::parse_ok_head(head) }
+    }
+
+    fn ends_with_eof(&self, head: &[u8]) -> bool {
+        !self.deprecate_eof() || head.len() == 5
+    }
+
+    /// Remembers where the flags of an end of columns or rows stand, if the client must learn that the columns have changed.
+    fn mark_changed(&mut self, head: &[u8], is_eof: bool) {
+        // A CALL is prepared without columns, and that says nothing.
+        if self.expected.is_some_and(|expected| expected > 0 && self.columns != Some(expected)) {
+            self.mark = packet::status_at(head, is_eof);
         }
     }
 
@@ -408,21 +476,20 @@ impl Walker {
     }
 }
 
-fn eof_status(head: &[u8]) -> Result<u16, Malformed> {
+fn eof_head(head: &[u8]) -> Result<OkHead, Malformed> {
     let mut r = Reader::new(head, "EOF packet");
     if r.u8()? != 0xFE {
         return Err(Malformed("EOF packet"));
     }
-    r.u16()?;
-    r.u16()
+    let warnings = r.u16()?;
+    Ok(OkHead { warnings, status: r.u16()?, ..OkHead::default() })
 }
 
-/// The status of a one-packet answer: OK, EOF, or OK that starts like EOF.
-fn single_status(header: Header, head: &[u8]) -> Option<u16> {
+/// What a one-packet answer says: OK, EOF, or OK that starts like EOF.
+fn single_head(header: Header, head: &[u8]) -> Option<OkHead> {
     match head.first()? {
-        0x00 => packet::parse_ok_head(head).ok().map(|ok| ok.status),
-        0xFE if header.len == 5 => eof_status(head).ok(),
-        0xFE => packet::parse_ok_head(head).ok().map(|ok| ok.status),
+        0xFE if header.len == 5 => eof_head(head).ok(),
+        0x00 | 0xFE => packet::parse_ok_head(head).ok(),
         _ => None,
     }
 }

@@ -87,7 +87,7 @@ fn texts_become_statements() {
         ("INSERT INTO t VALUES (1)", "insert"),
         ("INSERT INTO t VALUES (1); UPDATE t SET a = 1", "unknown"),
         ("SELECT LAST_INSERT_ID(7)", "reads last_insert_id; unknown"),
-        ("CALL p()", "everything; pins procedure; unknown"),
+        ("CALL p()", "everything; pins procedure; reads row_count; unknown"),
         ("XA START 'x'", "pins xa; unknown"),
         ("XA COMMIT 'x'", "pins xa; ends xa; unknown"),
         ("SELECT FOUND_ROWS(), ROW_COUNT()", "reads row_count; reads found_rows"),
@@ -130,6 +130,8 @@ fn p26_what_becomes_of_found_rows_and_last_insert_id() {
         ("CREATE TABLE t (i INT AUTO_INCREMENT PRIMARY KEY) SELECT 1", F::Unknown, I::Insert),
         ("INSERT INTO t VALUES (1); CREATE TABLE u (i INT)", F::Kept, I::Unknown),
         ("CALL p()", F::Unknown, I::Unknown),
+        ("LOAD DATA INFILE 'x' INTO TABLE t", F::Unknown, I::Unknown),
+        ("SIGNAL SQLSTATE '45000'", F::Unknown, I::Kept),
         ("SELEC", F::Unknown, I::Unknown),
     ] {
         let facts = Facts::of(sql.as_bytes(), LexMode::new(ServerFamily::MySql, 90_704), true);

@@ -185,3 +185,105 @@ fn variables_that_are_not_moved_pin() {
     assert_eq!(pins, PinReason::UntrackedVariable.into());
     assert!(state.same_as(&fresh()));
 }
+
+const NAMES_UTF8MB4: Effect<'_> = Effect::Names { charset: Some(b"utf8mb4"), collation: None };
+const NAMES_BIN: Effect<'_> = Effect::Names { charset: Some(b"utf8mb4"), collation: Some(b"utf8mb4_bin") };
+
+/// Learns a SET NAMES that nothing was known of, and reads back what it came to.
+fn learn_names(state: &mut State, effect: Effect<'_>, collation: &[u8], memory: &mut Memory) {
+    let effects = [effect];
+    let statement = statement(&effects);
+    state.learn(&statement, OK, &[], memory);
+    assert_eq!(state.results_collation(), &ResultsCollation::OfConnection);
+    assert!(!state.is_known());
+    state.read_back(&[None, Some(b"utf8mb4"), Some(b"utf8mb4"), Some(collation)]).unwrap();
+    memory.remember(&statement, state);
+}
+
+fn named(collation: &str) -> ResultsCollation {
+    ResultsCollation::Named(text(collation))
+}
+
+#[test]
+fn set_names_gives_its_collation_to_results() {
+    let (mut first, mut memory) = (fresh(), Memory::new(0));
+    learn_names(&mut first, NAMES_BIN, b"utf8mb4_bin", &mut memory);
+    assert_eq!(first.results_collation(), &named("utf8mb4_bin"));
+    // Once the server has answered, it is known at once; and back at the base it is that of the base.
+    let mut second = fresh();
+    second.learn(&statement(&[NAMES_BIN]), OK, &[], &memory);
+    assert!(second.same_as(&first));
+    learn_names(&mut first, NAMES_UTF8MB4, b"utf8mb4_0900_ai_ci", &mut memory);
+    assert!(first.same_as(&fresh()));
+    second.learn(&statement(&[NAMES_UTF8MB4]), OK, &[], &memory);
+    assert!(second.same_as(&fresh()));
+    // The connection's collation alone does not touch results, whether it is known or not.
+    memory.remember(&statement(&[set("collation_connection", "utf8mb4_bin")]), &{
+        let mut after = fresh();
+        after.set(Variable::COLLATION_CONNECTION, text("utf8mb4_bin"));
+        after
+    });
+    second.learn(&statement(&[set("collation_connection", "utf8mb4_bin")]), OK, &[], &memory);
+    assert!(second.is_known());
+    assert_eq!(second.results_collation(), &named("utf8mb4_0900_ai_ci"));
+    second.learn(&statement(&[set("collation_connection", "utf8mb4_da_0900_ai_ci")]), OK, &[], &memory);
+    assert_eq!(second.results_collation(), &named("utf8mb4_0900_ai_ci"));
+}
+
+#[test]
+fn a_character_set_of_results_gives_its_default() {
+    let memory = Memory::new(0);
+    for effect in [
+        set("character_set_results", "utf8mb4"),
+        Effect::Variable { name: b"character_set_results", value: Assigned::Computed },
+        Effect::CharacterSet,
+    ] {
+        let mut state = fresh();
+        state.learn(&statement(&[effect]), OK, &[], &memory);
+        assert_eq!(state.results_collation(), &ResultsCollation::Default, "{effect:?}");
+        // Also behind a SET NAMES that is not read back yet, and not before one.
+        let mut state = fresh();
+        state.learn(&statement(&[NAMES_BIN, effect]), OK, &[], &memory);
+        assert_eq!(state.results_collation(), &ResultsCollation::Default, "{effect:?}");
+        let mut state = fresh();
+        state.learn(&statement(&[effect, NAMES_BIN]), OK, &[], &memory);
+        assert_eq!(state.results_collation(), &ResultsCollation::OfConnection, "{effect:?}");
+    }
+    // The same value again is no change of the variable, and one of the collation all the same.
+    let mut state = fresh();
+    state.learn(&statement(&[set("character_set_results", "utf8mb4")]), OK, &[], &memory);
+    assert!(state.is_known() && !state.same_as(&fresh()));
+}
+
+#[test]
+fn an_error_leaves_the_collation_of_results() {
+    for effect in [NAMES_BIN, set("character_set_results", "utf8mb4"), Effect::CharacterSet] {
+        let mut state = fresh();
+        state.learn(&statement(&[effect]), ERR, &[], &Memory::new(0));
+        assert_eq!(state.results_collation(), fresh().results_collation(), "{effect:?}");
+        let read: Vec<_> =
+            state.unknown().iter().map(|v| fresh().get(v).flatten().map(<[u8]>::to_vec)).collect();
+        let row: Vec<_> = std::iter::once(None).chain(read.iter().map(Option::as_deref)).collect();
+        state.read_back(&row).unwrap();
+        assert!(state.same_as(&fresh()), "{effect:?}");
+    }
+}
+
+#[test]
+fn a_collation_that_was_never_read_back_pins() {
+    let mut state = fresh();
+    let effects = [NAMES_UTF8MB4, set("collation_connection", "utf8mb4_bin")];
+    let pins = state.learn(&statement(&effects), OK, &[], &Memory::new(0));
+    assert_eq!(pins, PinReason::UntrackedVariable.into());
+    assert_eq!(state.results_collation(), &ResultsCollation::Unknown);
+    // The next SET NAMES makes it known again.
+    learn_names(&mut state, NAMES_BIN, b"utf8mb4_bin", &mut Memory::new(0));
+    assert_eq!(state.results_collation(), &named("utf8mb4_bin"));
+}
+
+#[test]
+fn hidden_code_leaves_nothing_known_of_results() {
+    let mut state = fresh();
+    state.learn(&statement(&[Effect::Everything]), OK, &[], &Memory::new(0));
+    assert_eq!(state.results_collation(), &ResultsCollation::Unknown);
+}

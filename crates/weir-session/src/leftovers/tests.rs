@@ -111,6 +111,16 @@ fn what_cannot_be_made_anew_holds_the_connection() {
 }
 
 #[test]
+fn announced_warnings_hold_until_a_statement_clears_them() {
+    let mut left = Leftovers::FRESH;
+    assert!(left.holds(MYSQL).is_empty());
+    left.warned();
+    assert_eq!(left.holds(MYSQL), PinReason::Warnings.into());
+    left.after(&INSERT, ok(1, 0, 0));
+    assert!(left.holds(MYSQL).is_empty());
+}
+
+#[test]
 fn showing_warnings_keeps_them() {
     let show = Statement { keeps_diagnostics: true, reads: Reads::DIAGNOSTICS, ..INSERT };
     let left = left(&[(INSERT, ok(1, 0, 1)), (show, rows(1))]);

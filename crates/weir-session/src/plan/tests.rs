@@ -15,7 +15,7 @@ const SERVER: Server = Server { family: ServerFamily::MySql, version: 90_704 };
 const VARIABLES: [(&str, [&str; 3]); 9] = [
     ("autocommit", ["ON", "OFF", "ON"]),
     ("character_set_client", ["utf8mb4", "latin1", "gbk"]),
-    ("character_set_results", ["utf8mb4", "NULL", "binary"]),
+    ("character_set_results", ["utf8mb4", "NULL", "latin1"]),
     ("collation_connection", ["utf8mb4_bin", "latin1_swedish_ci", "gbk_bin"]),
     ("max_join_size", ["18446744073709551615", "5", "6"]),
     ("sql_big_selects", ["ON", "OFF", "ON"]),
@@ -41,6 +41,8 @@ fn base(choice: usize) -> Arc<Base> {
 struct Model {
     schema: Option<Vec<u8>>,
     charset: Vec<u8>,
+    /// The collation that columns have, by SET NAMES or the login; None for the default of character_set_results.
+    results: Option<Vec<u8>>,
     values: BTreeMap<String, Option<Vec<u8>>>,
     users: BTreeMap<String, String>,
     /// Schemas and variables that it refuses.
@@ -68,7 +70,20 @@ impl Model {
         });
         let charset = values["character_set_client"].clone().unwrap();
         let users = users.collect();
-        Self { schema, charset, values, users, dropped: false, refuses: Vec::new(), revoked: false }
+        let results = match actual.results_collation() {
+            ResultsCollation::Named(collation) => collation.as_deref().map(<[u8]>::to_vec),
+            ResultsCollation::Default => None,
+            ResultsCollation::OfConnection | ResultsCollation::Unknown => Some(b"?".to_vec()),
+        };
+        Self { schema, charset, results, values, users, dropped: false, refuses: Vec::new(), revoked: false }
+    }
+
+    /// What a client sees of the collation of columns: nothing where character_set_results is NULL, the default where the
+    /// collation is of another character set.
+    fn shown_collation(&self) -> Option<Vec<u8>> {
+        let charset = self.values["character_set_results"].as_deref()?;
+        let named = self.results.as_deref().filter(|known| *known == b"?" || charset_of(known) == charset);
+        Some(named.map_or_else(|| [charset, b" by default"].concat(), <[u8]>::to_vec))
     }
 
     /// Runs one step; false is an ERR packet.
@@ -87,8 +102,25 @@ impl Model {
     fn set(&mut self, text: &str) -> bool {
         assert!(text.is_ascii() && !text.contains(['\\', '"']), "{text}");
         let list = split(text.strip_prefix("SET ").unwrap());
-        let mut next = (self.values.clone(), self.users.clone());
-        for (name, written) in list.iter().map(|item| item.split_once('=').unwrap()) {
+        let mut next = (self.values.clone(), self.users.clone(), self.results.clone());
+        for item in list {
+            if let Some(names) = item.strip_prefix("NAMES ") {
+                let (charset, collation) = names.split_once(" COLLATE ").unwrap();
+                let (charset, collation) = (read(charset), read(collation));
+                assert_eq!(charset.as_deref(), collation.as_deref().map(charset_of), "error 1253: {text}");
+                for (name, value) in
+                    [("character_set_client", &charset), ("collation_connection", &collation)]
+                {
+                    if self.refuses.contains(&(variable(name), value.clone())) {
+                        return false;
+                    }
+                    next.0.insert(name.to_owned(), value.clone());
+                }
+                next.0.insert("character_set_results".to_owned(), charset);
+                next.2 = collation;
+                continue;
+            }
+            let (name, written) = item.split_once('=').unwrap();
             if let Some(user) = name.strip_prefix("@`") {
                 next.1.insert(user.trim_end_matches('`').to_owned(), written.to_owned());
                 continue;
@@ -105,9 +137,12 @@ impl Model {
             if v.kind() == crate::variable::Kind::Numeric {
                 assert!(!written.starts_with('\''), "error 1232: {text}");
             }
+            if name == "character_set_results" {
+                next.2 = None;
+            }
             next.0.insert(name.to_owned(), read);
         }
-        (self.values, self.users) = next;
+        (self.values, self.users, self.results) = next;
         self.charset = self.values["character_set_client"].clone().unwrap();
         true
     }
@@ -139,6 +174,7 @@ struct Session {
     forgets: Vec<usize>,
     schema: usize,
     users: Vec<(usize, usize)>,
+    results: usize,
 }
 
 impl Session {
@@ -148,6 +184,15 @@ impl Session {
         let mut state = State::new(base(self.base), schemas[self.schema].clone());
         for &(i, choice) in &self.sets {
             state.set(variable(VARIABLES[i].0), value(i, choice));
+        }
+        let named = |collation: &str| ResultsCollation::Named(Some(collation.as_bytes().into()));
+        match self.results {
+            0 => {}
+            1 => state.set_results_collation(ResultsCollation::Default),
+            2 => state.set_results_collation(named("utf8mb4_bin")),
+            3 => state.set_results_collation(named("latin1_swedish_ci")),
+            4 => state.set_results_collation(ResultsCollation::Unknown),
+            _ => state.set_results_collation(ResultsCollation::OfConnection),
         }
         self.forgets.iter().for_each(|i| state.forget(variable(VARIABLES[*i].0)));
         for &(name, choice) in &self.users {
@@ -174,13 +219,17 @@ fn session(unknown: bool) -> impl Strategy<Value = Session> {
     let forgets = proptest::collection::vec(0..n, 0..if unknown { 3 } else { 1 });
     let sets = proptest::collection::vec((0..n, 0..3usize), 0..6);
     let users = proptest::collection::vec((0..2usize, 0..5usize), 0..3);
-    (0..2usize, sets, forgets, 0..3usize, users).prop_map(|(base, sets, forgets, schema, users)| Session {
-        base,
-        sets,
-        forgets,
-        schema,
-        users,
-    })
+    let results = 0..if unknown { 6usize } else { 4 };
+    (0..2usize, sets, forgets, 0..3usize, users, results).prop_map(
+        |(base, sets, forgets, schema, users, results)| Session {
+            base,
+            sets,
+            forgets,
+            schema,
+            users,
+            results,
+        },
+    )
 }
 
 fn check_applied(model: &Model, wanted: &State) {
@@ -190,6 +239,7 @@ fn check_applied(model: &Model, wanted: &State) {
     }
     assert_eq!(Model::of(wanted).users, model.users);
     assert_eq!(Model::of(wanted).schema, model.schema);
+    assert_eq!(Model::of(wanted).shown_collation(), model.shown_collation());
 }
 
 proptest! {
@@ -266,6 +316,13 @@ proptest! {
                 prop_assert_eq!(model.values[v.name()].as_deref(), known, "{}", v.name());
             }
         }
+        let named = matches!(
+            actual.results_collation(),
+            ResultsCollation::Named(_) | ResultsCollation::Default
+        );
+        if named && actual.get(Variable::CHARACTER_SET_RESULTS).is_some() {
+            prop_assert_eq!(Model::of(&actual).shown_collation(), model.shown_collation());
+        }
         prop_assert!(reset || model.users == before, "user variables changed unseen");
         if !failed {
             synced(&steps, &wanted, &mut actual, &mut memory);
@@ -301,6 +358,97 @@ fn p47a_a_schema_is_awaited_and_accepted_values_are_not() {
     wanted.set(variable("max_error_count"), Some(b"1"[..].into()));
     memory.accept(variable("max_error_count"), Some(b"1"[..].into()));
     assert!(plan_sync(&wanted, &actual, &memory).must_await());
+}
+
+/// The one text of a plan from one state to the other, and whether it is awaited.
+fn only_text(wanted: &State, actual: &State, memory: &Memory) -> (String, bool) {
+    let Plan::Sync(steps) = plan_sync(wanted, actual, memory) else { panic!("no sync") };
+    let [Step { send: Send::Query(text), must_await, .. }] = &steps[..] else { panic!("{steps:?}") };
+    (String::from_utf8(text.clone()).unwrap(), *must_await)
+}
+
+#[test]
+fn the_collation_of_results_is_given_back_in_the_way_it_came() {
+    let fresh = State::new(base(0), Schema::None);
+    let mut default = fresh.clone();
+    default.set_results_collation(ResultsCollation::Default);
+    let mut named = fresh.clone();
+    named.set_results_collation(ResultsCollation::Named(Some(b"utf8mb4_general_ci"[..].into())));
+    let mut latin = fresh.clone();
+    for (name, value) in [
+        ("character_set_client", "latin1"),
+        ("character_set_results", "latin1"),
+        ("collation_connection", "latin1_swedish_ci"),
+    ] {
+        latin.set(variable(name), Some(value.as_bytes().into()));
+    }
+    latin.results_follow_connection();
+    let mut null = fresh.clone();
+    null.set(Variable::CHARACTER_SET_RESULTS, None);
+    null.set_results_collation(ResultsCollation::Default);
+    let names = "SET NAMES utf8mb4 COLLATE utf8mb4_bin,@@SESSION.character_set_client=utf8mb4,\
+        @@SESSION.collation_connection=utf8mb4_bin";
+    for (wanted, actual, expected) in [
+        (&default, &fresh, "SET @@SESSION.character_set_results=utf8mb4"),
+        (&default, &named, "SET @@SESSION.character_set_results=utf8mb4"),
+        (&null, &fresh, "SET @@SESSION.character_set_results=NULL"),
+        (&fresh, &default, names),
+        (&fresh, &named, names),
+        (&fresh, &null, names),
+        (&fresh, &latin, names),
+        // The connection keeps another collation than that of the results.
+        (&named, &fresh, &names.replacen("utf8mb4_bin", "utf8mb4_general_ci", 1)),
+        (
+            &latin,
+            &fresh,
+            "SET NAMES latin1 COLLATE latin1_swedish_ci,@@SESSION.character_set_client=latin1,\
+            @@SESSION.collation_connection=latin1_swedish_ci",
+        ),
+    ] {
+        assert_eq!(only_text(wanted, actual, &Memory::new(0)), (expected.to_owned(), true));
+        let mut after = actual.clone();
+        let mut memory = Memory::new(0);
+        let Plan::Sync(steps) = plan_sync(wanted, actual, &memory) else { panic!("no sync") };
+        synced(&steps, wanted, &mut after, &mut memory);
+        assert_eq!(plan_sync(wanted, &after, &memory), Plan::Nothing);
+    }
+}
+
+#[test]
+fn a_collation_of_results_is_awaited_until_all_of_it_was_accepted() {
+    let fresh = State::new(base(0), Schema::None);
+    let mut default = fresh.clone();
+    default.set_results_collation(ResultsCollation::Default);
+    let mut memory = Memory::new(0);
+    for (name, value) in [("collation_connection", "utf8mb4_bin"), ("character_set_client", "utf8mb4")] {
+        assert!(only_text(&fresh, &default, &memory).1);
+        memory.accept(variable(name), Some(value.as_bytes().into()));
+    }
+    assert!(!only_text(&fresh, &default, &memory).1);
+    // `binary` is a reserved word.
+    let mut binary = fresh.clone();
+    binary.set(Variable::CHARACTER_SET_RESULTS, Some(b"binary"[..].into()));
+    binary.set_results_collation(ResultsCollation::Named(Some(b"binary"[..].into())));
+    assert!(only_text(&binary, &fresh, &memory).0.starts_with("SET NAMES 'binary' COLLATE 'binary',"));
+}
+
+#[test]
+fn a_refused_collation_of_results_is_not_known() {
+    let fresh = State::new(base(0), Schema::None);
+    let mut wanted = fresh.clone();
+    wanted.set_results_collation(ResultsCollation::Default);
+    let Plan::Sync(steps) = plan_sync(&wanted, &fresh, &Memory::new(0)) else { panic!("no sync") };
+    let mut actual = fresh.clone();
+    assert!(!refused(&steps[0], &mut actual));
+    assert_eq!(actual.results_collation(), &ResultsCollation::Unknown);
+    assert!(!accepted(&steps[0], &wanted, &mut actual) && actual.same_as(&wanted));
+    // Where the step was about something else, it is as it was.
+    wanted = fresh.clone();
+    wanted.set(Variable::SQL_MODE, Some(b"ANSI"[..].into()));
+    let Plan::Sync(steps) = plan_sync(&wanted, &fresh, &Memory::new(0)) else { panic!("no sync") };
+    let mut actual = fresh.clone();
+    assert!(!refused(&steps[0], &mut actual));
+    assert_eq!(actual.results_collation(), fresh.results_collation());
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct ClientStatement {
     types: Option<Arc<[u8]>>,
     long_data: bool,
     cursor: bool,
+    /// Columns of its result, as the client was told last.
+    columns: u64,
 }
 
 impl ClientStatement {
@@ -30,6 +32,11 @@ impl ClientStatement {
     /// The types that were bound last: what an execution without types means.
     pub fn types(&self) -> Option<&Arc<[u8]>> {
         self.types.as_ref()
+    }
+
+    /// How many columns its result has, as the client was told last.
+    pub fn columns(&self) -> u64 {
+        self.columns
     }
 
     /// COM_STMT_SEND_LONG_DATA has gone to the connection for its next execution.
@@ -75,7 +82,7 @@ struct Inner {
 const DIRECT: u32 = u32::MAX;
 
 impl ClientStatements {
-    /// Adds a statement that was prepared, and gives its id. `key` comes from [`PreparedKey::new`].
+    /// Adds a statement that was prepared, and gives its id. `key` comes from [`PreparedKey::new`] or [`PreparedKey::bound`].
     ///
     /// # Errors
     /// [`Refusal::TooMany`] at `limit` statements.
@@ -86,10 +93,9 @@ impl ClientStatements {
             return Err(Refusal::TooMany);
         }
         inner.last += 1;
-        let (live, next) = inner.copies.entry((*key).clone()).or_default();
-        let key = if *next == 0 { key } else { Arc::new(PreparedKey { copy: *next, ..(*key).clone() }) };
-        (*live, *next) = (*live + 1, *next + 1);
-        let statement = ClientStatement { key, params, types: None, long_data: false, cursor: false };
+        let key = if key.is_bound() { key } else { inner.copy(key) };
+        let statement =
+            ClientStatement { key, params, types: None, long_data: false, cursor: false, columns: 0 };
         inner.statements.insert(inner.last, statement);
         Ok(inner.last)
     }
@@ -120,6 +126,15 @@ impl ClientStatements {
             _ => {}
         }
         Ok(statement)
+    }
+
+    /// The client was told that the result has so many columns.
+    ///
+    /// # Errors
+    /// [`Refusal::Unknown`].
+    pub fn set_columns(&mut self, id: u32, columns: u64) -> Result<(), Refusal> {
+        self.get_mut(id)?.columns = columns;
+        Ok(())
     }
 
     /// COM_STMT_SEND_LONG_DATA passed.
@@ -159,6 +174,9 @@ impl ClientStatements {
         let _ = self.reset(id);
         let inner = self.inner.as_mut()?;
         let closed = inner.statements.remove(&inner.resolve(id))?;
+        if closed.key.is_bound() {
+            return Some(closed);
+        }
         let text = PreparedKey { copy: 0, ..(*closed.key).clone() };
         if let Some((live, _)) = inner.copies.get_mut(&text) {
             *live -= 1;
@@ -215,6 +233,14 @@ impl ClientStatements {
 }
 
 impl Inner {
+    /// The key of one more statement with this text.
+    fn copy(&mut self, key: Arc<PreparedKey>) -> Arc<PreparedKey> {
+        let (live, next) = self.copies.entry((*key).clone()).or_default();
+        let copy = *next;
+        (*live, *next) = (*live + 1, *next + 1);
+        if copy == 0 { key } else { Arc::new(PreparedKey { copy, ..(*key).clone() }) }
+    }
+
     fn resolve(&self, id: u32) -> u32 {
         if id == DIRECT { self.last } else { id }
     }

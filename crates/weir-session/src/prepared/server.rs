@@ -17,7 +17,8 @@ pub enum Needs {
     Prepare,
 }
 
-/// The prepared statements of a server connection: by key, the least recently used closed first.
+/// The prepared statements of a server connection: by key, the least recently used closed first; those that are bound to
+/// the connection ([`PreparedKey::bound`]) after all others.
 #[derive(Debug)]
 pub struct ServerStatements {
     entries: HashMap<Arc<PreparedKey>, Entry, FixedState>,
@@ -64,6 +65,11 @@ impl ServerStatements {
     /// COM_STMT_SEND_LONG_DATA).
     pub fn id(&self, key: &Arc<PreparedKey>) -> Option<u32> {
         self.entries.get(key).map(|entry| entry.server_id)
+    }
+
+    /// Whether the connection has a statement under this id.
+    pub fn has_id(&self, server_id: u32) -> bool {
+        self.entries.values().any(|entry| entry.server_id == server_id)
     }
 
     /// The server has prepared a statement. Returned is the id for which COM_STMT_CLOSE must be sent, if any: of the one that was not used
@@ -117,7 +123,10 @@ impl ServerStatements {
     }
 
     fn evict(&mut self) -> Option<u32> {
-        let (_, key) = self.order.pop_first()?;
+        // One that is bound cannot be prepared again, so it goes only where there is no other.
+        let other = self.order.iter().find(|(_, key)| !key.is_bound());
+        let used = *other.or_else(|| self.order.first_key_value())?.0;
+        let key = self.order.remove(&used)?;
         self.entries.remove(&key).map(|entry| entry.server_id)
     }
 }

@@ -135,3 +135,83 @@ fn long_data_and_cursors_are_counted() {
     client.clear();
     assert!(!client.any_cursor() && !client.any_long_data());
 }
+
+#[test]
+fn a_statement_that_is_bound_to_its_connection_is_like_no_other() {
+    let bound = |id| PreparedKey::bound(b"a"[..].into(), id);
+    assert_eq!(bound(7), bound(7));
+    assert_ne!(bound(7), bound(8), "another id, another statement");
+    assert!(bound(7).is_bound() && !key("a").is_bound());
+    assert_eq!(&**bound(7).text(), b"a");
+    // Never that of a text whose state was known, whichever copy of it.
+    let mut client = ClientStatements::default();
+    for id in 1..4 {
+        client.add(key("a"), 0, 9).unwrap();
+        assert_ne!(**client.get(id).unwrap().key(), bound(id - 1));
+    }
+    let mut server = ServerStatements::new(10, 0);
+    let id = client.add(Arc::new(bound(7)), 0, 9).unwrap();
+    let own = client.get(id).unwrap().key().clone();
+    assert_eq!(*own, bound(7));
+    server.prepared(key("a"), 6);
+    server.prepared(own.clone(), 7);
+    assert_eq!((server.id(&own), server.id(&key("a"))), (Some(7), Some(6)));
+    assert_eq!(server.need(client.get(id).unwrap()), Needs::Nothing { server_id: 7, types: false });
+    assert!(client.close(id).is_some() && client.len() == 3);
+    // The next one with that id, on another connection, is not taken for a copy of the closed one.
+    let id = client.add(Arc::new(bound(7)), 0, 9).unwrap();
+    assert_eq!(**client.get(id).unwrap().key(), bound(7));
+    // Nothing of how it was read is known, so nothing is claimed.
+    let state = bound(7).prepare_state(&state("ANSI"));
+    assert!(!state.is_known());
+    assert_eq!(state.get(Variable::SQL_MODE), Some(Some(&b"ANSI"[..])));
+}
+
+#[test]
+fn what_cannot_be_prepared_again_is_closed_last_at_the_limit() {
+    let bound = |id| Arc::new(PreparedKey::bound(b"a"[..].into(), id));
+    let mut server = ServerStatements::new(3, 0);
+    assert_eq!(server.prepared(bound(1), 1), None);
+    assert_eq!(server.prepared(key("b"), 2), None);
+    assert_eq!(server.prepared(key("c"), 3), None);
+    assert_eq!(server.prepared(key("d"), 4), Some(2), "not the older one, which is bound");
+    assert_eq!(server.prepared(bound(5), 5), Some(3));
+    assert_eq!(server.prepared(bound(6), 6), Some(4));
+    assert_eq!(server.prepared(bound(7), 7), Some(1), "only bound ones are left");
+    assert_eq!(server.set_limit(1), [5, 6]);
+    assert_eq!(server.forget(&bound(7)), Some(7), "its client closes it");
+    assert!(server.is_empty());
+}
+
+#[test]
+fn ids_of_a_connection_are_known_as_long_as_their_statements() {
+    let mut server = ServerStatements::new(2, 0);
+    assert!(!server.has_id(1));
+    server.prepared(key("a"), 1);
+    server.prepared(key("b"), 2);
+    assert!(server.has_id(1) && server.has_id(2) && !server.has_id(3));
+    assert_eq!(server.prepared(key("c"), 3), Some(1));
+    assert!(!server.has_id(1) && server.has_id(2) && server.has_id(3));
+    assert_eq!(server.prepared(key("c"), 4), Some(3));
+    assert!(!server.has_id(3) && server.has_id(4));
+    server.forget(&key("b"));
+    assert!(!server.has_id(2));
+    server.clear();
+    assert!(!server.has_id(4));
+}
+
+#[test]
+fn the_columns_that_a_client_was_told_are_kept_with_its_statement() {
+    let mut client = ClientStatements::default();
+    assert_eq!(client.set_columns(1, 3), Err(Refusal::Unknown));
+    let (a, b) = (client.add(key("a"), 1, 9).unwrap(), client.add(key("b"), 0, 9).unwrap());
+    assert_eq!(client.get(a).unwrap().columns(), 0);
+    client.set_columns(a, 3).unwrap();
+    client.set_columns(u32::MAX, 70_000).unwrap();
+    client.bind(a, Some(&[3, 0])).unwrap();
+    client.executed(a, true).unwrap();
+    client.reset(a).unwrap();
+    assert_eq!((client.get(a).unwrap().columns(), client.get(b).unwrap().columns()), (3, 70_000));
+    client.close(b);
+    assert_eq!(client.set_columns(b, 1), Err(Refusal::Unknown));
+}

@@ -74,7 +74,60 @@ fn forgetting_all_and_reading_back_is_a_round_trip() {
         .chain(fresh.base().present().iter().map(|v| fresh.base().get(v)))
         .collect();
     state.read_back(&row).unwrap();
+    // What no variable shows is taken for the default: only a procedure can have set it unseen.
+    assert_eq!(state.results_collation(), &ResultsCollation::Default);
+    assert!(state.is_known() && !state.same_as(&fresh));
+    state.results_follow_connection();
     assert!(state.same_as(&fresh));
+}
+
+#[test]
+fn the_collation_of_results_is_part_of_the_state() {
+    let fresh = State::new(base(), Schema::None);
+    assert_eq!(fresh.results_collation(), &ResultsCollation::Named(text("utf8mb4_0900_ai_ci")));
+    for other in [ResultsCollation::Default, ResultsCollation::Named(text("utf8mb4_bin"))] {
+        let mut state = fresh.clone();
+        state.set_results_collation(other);
+        assert!(state.is_known() && !state.same_as(&fresh) && !fresh.same_as(&state));
+        assert_ne!(state.fingerprint(), fresh.fingerprint());
+        state.set_results_collation(fresh.results_collation().clone());
+        assert!(state.same_as(&fresh));
+    }
+    for unknown in [ResultsCollation::Unknown, ResultsCollation::OfConnection] {
+        let mut state = fresh.clone();
+        state.set_results_collation(unknown);
+        assert!(!state.is_known() && !state.same_as(&state.clone()));
+    }
+}
+
+#[test]
+fn the_collation_of_results_follows_the_one_that_is_read_back() {
+    let fresh = State::new(base(), Schema::None);
+    let mut state = fresh.clone();
+    state.forget(Variable::COLLATION_CONNECTION);
+    state.results_follow_connection();
+    assert_eq!(state.results_collation(), &ResultsCollation::OfConnection);
+    state.read_back(&[None, Some(b"utf8mb4_bin")]).unwrap();
+    assert_eq!(state.results_collation(), &ResultsCollation::Named(text("utf8mb4_bin")));
+    // One that is named already does not follow.
+    state.forget(Variable::COLLATION_CONNECTION);
+    state.read_back(&[None, Some(b"utf8mb4_0900_ai_ci")]).unwrap();
+    assert_eq!(state.results_collation(), &ResultsCollation::Named(text("utf8mb4_bin")));
+}
+
+#[test]
+fn names_are_taken_with_the_collation_of_results() {
+    let mut login = State::new(base(), Schema::None);
+    login.set(Variable::CHARACTER_SET_CLIENT, text("latin1"));
+    login.set_results_collation(ResultsCollation::Default);
+    let mut state = State::new(base(), Schema::None);
+    state.set(Variable::SQL_MODE, text("ANSI"));
+    state.take_names(&login);
+    login.set(Variable::SQL_MODE, text("ANSI"));
+    assert!(state.same_as(&login));
+    login.forget(Variable::COLLATION_CONNECTION);
+    state.take_names(&login);
+    assert!(state.unknown().iter().eq([Variable::COLLATION_CONNECTION]));
 }
 
 #[test]
@@ -99,6 +152,12 @@ fn the_results_key_has_what_shows_and_nothing_else() {
     assert_ne!(key(&|s| s.set(Variable::SQL_MODE, text("ANSI"))), fresh);
     assert_ne!(key(&|s| s.set(Variable::CHARACTER_SET_RESULTS, None)), fresh);
     assert_ne!(key(&|s| s.set_schema(Schema::Known(b""[..].into()))), fresh);
+    let collation = |results: ResultsCollation| key(&|s| s.set_results_collation(results.clone()));
+    let (default, null) = (collation(ResultsCollation::Default), collation(ResultsCollation::Named(None)));
+    assert!(default.is_some() && default != fresh && default != null);
+    assert_ne!(collation(ResultsCollation::Named(text("utf8mb4_bin"))), fresh);
+    assert_eq!(collation(ResultsCollation::Named(text("utf8mb4_0900_ai_ci"))), fresh);
+    assert_eq!(collation(ResultsCollation::Unknown), None);
     assert_eq!(key(&|s| s.forget(Variable::SQL_MODE)), None);
     assert_eq!(key(&|s| s.set_user_variable(b"a", UserValue::Null).unwrap()), None);
 }

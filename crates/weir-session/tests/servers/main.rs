@@ -9,5 +9,6 @@
 mod found;
 mod leftovers;
 mod peer;
+mod results;
 mod users;
 mod variables;

@@ -38,8 +38,12 @@ pub struct Peer {
 impl Peer {
     /// Connects, runs the given statements, and reads the base.
     pub async fn connect(server: &Server, first: &[&str]) -> Self {
-        let options = ConnectOptions::tcp(server.addr(), "root", "").with(Capabilities::SESSION_TRACK);
-        let mut client = options.connect().await.unwrap();
+        Self::connect_as(ConnectOptions::tcp(server.addr(), "root", ""), first).await
+    }
+
+    /// As [`Self::connect`], with these options.
+    pub async fn connect_as(options: ConnectOptions, first: &[&str]) -> Self {
+        let mut client = options.with(Capabilities::SESSION_TRACK).connect().await.unwrap();
         for sql in first {
             client.run(sql).await.unwrap();
         }

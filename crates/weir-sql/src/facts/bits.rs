@@ -156,7 +156,7 @@ reasons! {
     FoundRows "found_rows"
     /// SHOW WARNINGS, SHOW ERRORS, SHOW COUNT(*), @@warning_count, @@error_count, GET DIAGNOSTICS, SHOW PROFILE.
     Diagnostics "diagnostics"
-    /// CONNECTION_ID(), @@pseudo_thread_id, PS_CURRENT_THREAD_ID().
+    /// CONNECTION_ID(), @@pseudo_thread_id, PS_CURRENT_THREAD_ID(); the seeds of RAND() in SHOW VARIABLES.
     ConnectionId "connection_id"
     /// SIGNAL and RESIGNAL, which make or change conditions of the diagnostics.
     Signal "signal"

@@ -201,7 +201,7 @@ impl Scan {
     }
 }
 
-/// SHOW VARIABLES lists @@identity, @@warning_count and @@pseudo_thread_id among the others.
+/// SHOW VARIABLES without a filter lists @@identity, @@warning_count and @@pseudo_thread_id among the others.
 pub(super) const SHOWN_BY_VARIABLES: LeftoverSet =
     LeftoverSet::of(&[Leftover::LastInsertId, Leftover::Diagnostics, Leftover::ConnectionId]);
 

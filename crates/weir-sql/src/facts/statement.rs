@@ -4,10 +4,10 @@ use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
 use super::draft::{Draft, USUAL};
 use super::effect::Effect;
 use super::found::{Does, RowsFound, shown};
-use super::scan::{Declares, SHOWN_BY_VARIABLES};
+use super::scan::Declares;
 use super::transaction::{self, Transaction, XaVerb};
 use super::walk::Walk;
-use super::{body, set};
+use super::{body, listed, set};
 use crate::{Keyword, TokenKind};
 use weir_model::ServerFamily;
 
@@ -319,7 +319,7 @@ fn show(walk: &mut Walk<'_>, one: &mut One) {
         walk.scan.reads.insert(Leftover::Diagnostics);
         one.kept = LeftoverSet::of(&[Leftover::Diagnostics, Leftover::LastInsertId, Leftover::ConnectionId]);
     } else if walk.is_word(b"variables") && !is_global {
-        walk.scan.reads = walk.scan.reads.union(SHOWN_BY_VARIABLES);
+        walk.scan.reads = walk.scan.reads.union(listed::shown_by_variables(walk.cursor.clone()));
     } else if walk.is_word(b"status") && !is_global {
         walk.scan.reads.insert(Leftover::Status);
     }

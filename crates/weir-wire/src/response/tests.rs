@@ -143,7 +143,7 @@ fn prepared_statements_announce_parameters_and_columns() {
         let mut head = b"\0\x07\0\0\0".to_vec();
         head.extend_from_slice(&columns.to_le_bytes());
         head.extend_from_slice(&params.to_le_bytes());
-        head.extend_from_slice(&[0, 0, 0]);
+        head.extend_from_slice(&[0, 3, 1]);
         let mut payloads = vec![head];
         for count in [params, columns] {
             payloads.extend((0..count).map(|_| column()));
@@ -155,6 +155,7 @@ fn prepared_statements_announce_parameters_and_columns() {
         let (n, event, walker) = walk_all(flags, Shape::Prepare, &bytes);
         assert_eq!((n, event), (bytes.len(), Event::Done), "{params} {columns}");
         assert_eq!(walker.prepared(), Some(Prepared { id: 7, columns, params }));
+        assert_eq!(walker.ok().warnings, 0x0103);
     }
 }
 
@@ -182,6 +183,209 @@ fn an_error_can_only_be_put_in_at_a_boundary() {
     assert!(!walker.at_boundary());
 }
 
+/// What the walker says at the end of an answer, with the marks counted from its first byte.
+#[derive(Debug, PartialEq)]
+struct Said {
+    walked: Result<(usize, Event), Malformed>,
+    marks: Vec<usize>,
+    status: u16,
+    error: Option<u16>,
+    rows: u64,
+    ok: OkHead,
+    ended_rows: bool,
+    columns: Option<u64>,
+}
+
+/// Walks over an answer that comes in parts of which these are the ends.
+fn say(flags: Caps, shape: Shape, expected: Option<u64>, bytes: &[u8], ends: &[usize]) -> Said {
+    let mut walker = Walker::new(flags, 2);
+    walker.begin(shape);
+    walker.allow_local_infile();
+    expected.into_iter().for_each(|columns| walker.expect_columns(columns));
+    let (mut at, mut marks) = (0, Vec::new());
+    let mut ends = ends.iter().map(|end| (*end).min(bytes.len())).chain([bytes.len()]);
+    let walked = loop {
+        let Some(end) = ends.next() else { break Ok((at, Event::More)) };
+        let walked = walker.walk(&bytes[at..end]);
+        let new = walker.take_marks();
+        if let Ok((n, event)) = walked {
+            assert!(event != Event::More || end - at - n <= HOLD_MAX);
+            assert!(new.iter().all(|mark| mark + 2 <= n), "{new:?} are not all among the {n} bytes consumed");
+        }
+        marks.extend(new.iter().map(|mark| at + mark));
+        match walked {
+            Ok((n, Event::More)) => at += n,
+            Ok((n, event)) => break Ok((at + n, event)),
+            Err(e) => break Err(e),
+        }
+    };
+    let (status, error, rows) = (walker.status(), walker.error(), walker.rows());
+    let (ok, ended_rows, columns) = (walker.ok(), walker.ended_rows(), walker.columns());
+    Said { walked, marks, status, error, rows, ok, ended_rows, columns }
+}
+
+/// The same for a whole answer, which comes to the same wherever it is cut in two.
+fn say_at_every_cut(flags: Caps, expected: Option<u64>, bytes: &[u8]) -> Said {
+    let whole = say(flags, Shape::Query, expected, bytes, &[]);
+    assert_eq!(whole.walked, Ok((bytes.len(), Event::Done)));
+    for cut in 0..bytes.len() {
+        assert_eq!(say(flags, Shape::Query, expected, bytes, &[cut]), whole, "cut at {cut}");
+    }
+    assert_eq!(say(flags, Shape::Query, expected, bytes, &Vec::from_iter(0..bytes.len())), whole);
+    whole
+}
+
+/// The status flags at the marks.
+fn marked(bytes: &[u8], said: &Said) -> Vec<u16> {
+    said.marks.iter().map(|mark| u16::from_le_bytes([bytes[*mark], bytes[mark + 1]])).collect()
+}
+
+/// An OK packet that takes as many bytes as it can, and has a message.
+fn long_ok(first: u8, status: u16) -> Vec<u8> {
+    let mut out = vec![first];
+    for number in [u64::MAX - 1, u64::MAX - 2] {
+        out.push(0xFE);
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    out.extend_from_slice(&status.to_le_bytes());
+    out.extend_from_slice(&[7, 0]);
+    out.extend_from_slice(b"\x05hello");
+    out
+}
+
+/// Flags that tell one end from another, and mean nothing to the walker.
+const FLAGS: [u16; 3] = [0x0012, 0x0022, 0x0102];
+
+#[test]
+fn changed_columns_are_marked_at_every_end() {
+    let rows = [b"\x01a\x01b".to_vec(), b"\xfb\x01b".to_vec()];
+    for (flags, ends) in [(OLD, &[2, FLAGS[0]][..]), (NEW, &[FLAGS[0]])] {
+        let bytes = stream(&result(flags, &rows, FLAGS[0]));
+        for expected in [1, 3, 65_535] {
+            let said = say_at_every_cut(flags, Some(expected), &bytes);
+            assert_eq!(marked(&bytes, &said), ends, "{flags:x} {expected}");
+            assert_eq!((said.columns, said.rows, said.status), (Some(2), 2, FLAGS[0]));
+        }
+        // As many as the client knows of; a CALL; nothing that is expected.
+        for expected in [Some(2), Some(0), None] {
+            assert_eq!(say_at_every_cut(flags, expected, &bytes).marks, [0usize; 0], "{expected:?}");
+        }
+    }
+}
+
+#[test]
+fn flags_are_marked_behind_numbers_of_any_length() {
+    let mut payloads = result(NEW, &[b"\x01a\x01b".to_vec()], 2);
+    *payloads.last_mut().unwrap() = long_ok(0xFE, FLAGS[1]);
+    let bytes = stream(&payloads);
+    let said = say_at_every_cut(NEW, Some(1), &bytes);
+    assert_eq!(marked(&bytes, &said), [FLAGS[1]]);
+    let ok =
+        OkHead { affected_rows: u64::MAX - 1, last_insert_id: u64::MAX - 2, status: FLAGS[1], warnings: 7 };
+    assert_eq!((said.ok, said.ended_rows), (ok, true));
+    // An EOF packet where OK is due.
+    *payloads.last_mut().unwrap() = end_payload(OLD, FLAGS[2]);
+    let bytes = stream(&payloads);
+    assert_eq!(marked(&bytes, &say_at_every_cut(NEW, Some(1), &bytes)), [FLAGS[2]]);
+}
+
+#[test]
+fn a_cursor_with_changed_columns_is_marked() {
+    let cursor = status::CURSOR_EXISTS;
+    for flags in [OLD, NEW] {
+        let bytes = stream(&[vec![1], column(), end_payload(flags, cursor)]);
+        let said = say_at_every_cut(flags, Some(2), &bytes);
+        assert_eq!(marked(&bytes, &said), [cursor], "{flags:x}");
+        assert_eq!((said.rows, said.columns), (0, Some(1)));
+    }
+}
+
+#[test]
+fn of_several_results_the_last_end_and_the_first_columns_count() {
+    let more = status::MORE_RESULTS_EXISTS;
+    for flags in [OLD, NEW] {
+        // An UPDATE, rows, and another UPDATE.
+        let mut payloads = vec![long_ok(0, more)];
+        payloads.extend(result(flags, &[b"\x01a\x01b".to_vec()], FLAGS[0] | more));
+        let three = [vec![3], column(), column(), column()];
+        payloads.extend(three);
+        if flags == OLD {
+            payloads.push(end_payload(flags, FLAGS[2] | more));
+        }
+        payloads.push(end_payload(flags, FLAGS[1] | more));
+        payloads.push(ok_payload(2));
+        let bytes = stream(&payloads);
+        let said = say_at_every_cut(flags, Some(1), &bytes);
+        assert_eq!((said.columns, said.rows, said.ended_rows), (Some(2), 1, false), "{flags:x}");
+        assert_eq!(said.ok, OkHead { status: 2, ..OkHead::default() });
+        let ends = match flags {
+            OLD => &[2, FLAGS[0] | more, FLAGS[2] | more, FLAGS[1] | more][..],
+            _ => &[FLAGS[0] | more, FLAGS[1] | more],
+        };
+        assert_eq!(marked(&bytes, &said), ends, "{flags:x}");
+
+        // Rows that are the last.
+        let mut payloads = vec![ok_payload(more)];
+        payloads.extend(result(flags, &[b"\x01a\x01b".to_vec()], FLAGS[0]));
+        let said = say_at_every_cut(flags, None, &stream(&payloads));
+        assert_eq!((said.ended_rows, said.ok.status, said.columns), (true, FLAGS[0], Some(2)));
+    }
+}
+
+#[test]
+fn an_answer_without_rows_has_no_columns_and_what_its_ok_says() {
+    for flags in [OLD, NEW] {
+        let bytes = stream(&[long_ok(0, FLAGS[0])]);
+        let said = say_at_every_cut(flags, Some(1), &bytes);
+        assert_eq!((said.columns, said.ended_rows, said.rows, said.marks.len()), (None, false, 0, 0));
+        assert_eq!((said.ok.affected_rows, said.ok.warnings, said.status), (u64::MAX - 1, 7, FLAGS[0]));
+    }
+}
+
+#[test]
+fn an_error_ends_the_results_whatever_was_announced() {
+    let more = status::MORE_RESULTS_EXISTS;
+    let err = packet::ErrPacket::new(1064, b"42000", "no").to_payload();
+    for flags in [OLD, NEW] {
+        // Instead of the next result, and within rows whose columns announced more.
+        let mut behind = result(flags, &[b"\x01a\x01b".to_vec()], more | FLAGS[0]);
+        behind.push(err.clone());
+        let mut within = result(flags, &[b"\x01a\x01b".to_vec()], 2);
+        if flags == OLD {
+            within[3] = end_payload(flags, more | FLAGS[0]);
+        }
+        *within.last_mut().unwrap() = err.clone();
+        for (payloads, ends) in [(behind, 1), (within, 0)] {
+            let bytes = stream(&payloads);
+            let said = say_at_every_cut(flags, Some(5), &bytes);
+            assert_eq!((said.error, said.status & more), (Some(1064), 0));
+            // The other flags are those of the end before it: an error carries none.
+            let kept = if ends == 0 && flags == NEW { 2 } else { FLAGS[0] };
+            assert_eq!(said.status, kept, "{flags:x} {ends}");
+            assert_eq!(said.marks.len(), ends + usize::from(flags == OLD));
+        }
+        let said = say_at_every_cut(flags, None, &stream(std::slice::from_ref(&err)));
+        assert_eq!((said.error, said.columns, said.ended_rows), (Some(1064), None, false));
+        assert_eq!((said.ok, said.status), (OkHead::default(), 2));
+    }
+}
+
+#[test]
+fn nothing_of_an_answer_is_left_for_the_next() {
+    let bytes = stream(&result(NEW, &[b"\x01a\x01b".to_vec()], FLAGS[0]));
+    let mut walker = Walker::new(NEW, 2);
+    walker.begin(Shape::Query);
+    walker.expect_columns(1);
+    walker.walk(&bytes).unwrap();
+    assert!(walker.ended_rows() && walker.columns() == Some(2) && walker.ok().status == FLAGS[0]);
+    walker.begin(Shape::Query);
+    assert!(!walker.ended_rows() && walker.columns().is_none() && walker.ok() == OkHead::default());
+    assert_eq!((walker.take_marks(), walker.status()), (Vec::new(), FLAGS[0]));
+    // No columns are expected any longer.
+    walker.walk(&bytes).unwrap();
+    assert!(walker.take_marks().is_empty());
+}
+
 fn payload_strategy() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(ok_payload(2)),
@@ -192,38 +396,32 @@ fn payload_strategy() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// Packets that make rows in both dialects, so that marks come up.
+fn packets_strategy() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let last = prop::sample::select(vec![2, status::MORE_RESULTS_EXISTS, status::CURSOR_EXISTS]);
+    let rows = (any::<bool>(), 0..3usize, last).prop_map(|(new, rows, last)| {
+        result(if new { NEW } else { OLD }, &vec![b"\x01a\x01b".to_vec(); rows], last)
+    });
+    prop_oneof![payload_strategy().prop_map(|payload| vec![payload]), rows]
+}
+
 proptest! {
-    /// Any stream, cut in any way, comes to the same events at the same offsets as in one piece.
+    /// Any stream, cut in any way, comes to the same events, marks and numbers at the same offsets as in one piece.
     #[test]
     fn cuts_do_not_matter(
-        payloads in prop::collection::vec(payload_strategy(), 1..12),
+        packets in prop::collection::vec(packets_strategy(), 1..8),
         cuts in prop::collection::vec(1usize..40, 1..20),
         new: bool,
         shape in prop::sample::select(vec![Shape::Query, Shape::Prepare, Shape::Rows, Shape::Fields, Shape::Single, Shape::Text]),
+        expected in prop::option::of(0..4u64),
     ) {
-        let bytes = stream(&payloads);
+        let bytes = stream(&packets.concat());
         let flags = if new { NEW } else { OLD };
-        let mut whole = Walker::new(flags, 2);
-        whole.begin(shape);
-        whole.allow_local_infile();
-        let expected = whole.walk(&bytes);
-
-        let mut walker = Walker::new(flags, 2);
-        walker.begin(shape);
-        walker.allow_local_infile();
-        let (mut at, mut fed, mut cuts) = (0, 0, cuts.iter().cycle());
-        let got = loop {
-            fed = (fed + cuts.next().unwrap()).min(bytes.len());
-            match walker.walk(&bytes[at..fed]) {
-                Ok((n, Event::More)) => {
-                    prop_assert!(fed - at - n <= HOLD_MAX);
-                    at += n;
-                    if fed == bytes.len() { break Ok((at, Event::More)) }
-                }
-                Ok((n, event)) => break Ok((at + n, event)),
-                Err(e) => break Err(e),
-            }
-        };
-        prop_assert_eq!(got, expected);
+        let ends = cuts.iter().cycle().scan(0, |at, cut| {
+            *at += cut;
+            (*at < bytes.len()).then_some(*at)
+        });
+        let cut = say(flags, shape, expected, &bytes, &ends.collect::<Vec<_>>());
+        prop_assert_eq!(cut, say(flags, shape, expected, &bytes, &[]));
     }
 }

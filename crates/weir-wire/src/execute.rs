@@ -1,0 +1,102 @@
+//! COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE, as far as the types of their parameters go (the MySQL source
+//! documentation, "COM_STMT_EXECUTE"; the MariaDB knowledge base, "COM_STMT_BULK_EXECUTE").
+
+use crate::Malformed;
+use crate::caps::{self, Caps};
+use crate::command;
+use crate::lenenc::Reader;
+
+/// PARAMETER_COUNT_AVAILABLE: the number of parameters stands in the packet.
+const PARAMETER_COUNT_AVAILABLE: u8 = 8;
+/// SEND_TYPES_TO_SERVER of COM_STMT_BULK_EXECUTE.
+const SEND_TYPES: u16 = 128;
+
+/// Where the types of the parameters stand in an execution, or would stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Execute<'a> {
+    pub id: u32,
+    /// The types as they stand there, two bytes for each parameter (with names, where query attributes are agreed);
+    /// `None` where the execution relies on those of the one before it.
+    pub types: Option<&'a [u8]>,
+    /// Where the flag stands that says whether there are types; `None` without parameters.
+    flag: Option<Flag>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Flag {
+    /// The byte of the payload.
+    at: usize,
+    /// Its value with types.
+    set: u8,
+    /// Where types begin.
+    types_at: usize,
+}
+
+impl<'a> Execute<'a> {
+    /// Reads a payload, its command byte included, or the beginning of one. `params` is the number of the statement's
+    /// parameters, `flags` what the client agreed on.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it ends before its types do.
+    pub fn parse(payload: &'a [u8], params: u16, flags: Caps) -> Result<Self, Malformed> {
+        let mut r = Reader::new(payload, "COM_STMT_EXECUTE");
+        let command = r.u8()?;
+        let id = r.u32()?;
+        if command == command::STMT_BULK_EXECUTE {
+            return Self::bulk(payload, r, id, params);
+        }
+        let options = r.u8()?;
+        r.u32()?;
+        let named = flags & caps::QUERY_ATTRIBUTES != 0;
+        let counted = named && options & PARAMETER_COUNT_AVAILABLE != 0;
+        let count = if counted { r.lenenc()? } else { u64::from(params) };
+        if count == 0 {
+            return Ok(Self { id, types: None, flag: None });
+        }
+        let bitmap = usize::try_from(count.div_ceil(8)).map_err(|_| Malformed("COM_STMT_EXECUTE"))?;
+        r.take(bitmap)?;
+        let at = payload.len() - r.remaining();
+        let bound = r.u8()? != 0;
+        let flag = Some(Flag { at, set: 1, types_at: at + 1 });
+        if !bound {
+            return Ok(Self { id, types: None, flag });
+        }
+        for _ in 0..count {
+            r.u16()?;
+            if named {
+                r.lenenc_bytes()?;
+            }
+        }
+        let types = &payload[at + 1..payload.len() - r.remaining()];
+        Ok(Self { id, types: Some(types), flag })
+    }
+
+    fn bulk(payload: &'a [u8], mut r: Reader<'a>, id: u32, params: u16) -> Result<Self, Malformed> {
+        let options = r.u16()?;
+        let [low, _] = options.to_le_bytes();
+        let [set, _] = SEND_TYPES.to_le_bytes();
+        let types_at = payload.len() - r.remaining();
+        let flag = (params > 0).then_some(Flag { at: types_at - 2, set: low | set, types_at });
+        let types = if options & SEND_TYPES != 0 { Some(r.take(usize::from(params) * 2)?) } else { None };
+        Ok(Self { id, types, flag })
+    }
+
+    /// The payload for a statement of another id, with `types` put in if given (they must not stand there already).
+    pub fn rewritten(&self, payload: &[u8], id: u32, types: Option<&[u8]>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(payload.len() + types.map_or(0, <[u8]>::len));
+        out.extend_from_slice(payload);
+        if let Some(place) = out.get_mut(1..5) {
+            place.copy_from_slice(&id.to_le_bytes());
+        }
+        if let (Some(flag), Some(types)) = (self.flag, types) {
+            out.splice(flag.types_at..flag.types_at, types.iter().copied());
+            if let Some(byte) = out.get_mut(flag.at) {
+                *byte = flag.set;
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;
