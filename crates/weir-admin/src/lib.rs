@@ -14,15 +14,20 @@ use std::time::SystemTime;
 pub use serve::serve;
 pub use weir_stats::Readiness;
 use weir_stats::Stats;
+pub use weir_stats::{Extra, Kind};
 
 /// What the answers are made of.
-#[derive(Debug)]
 pub struct AdminState {
     stats: Arc<Stats>,
     readiness: Arc<Readiness>,
     version: &'static str,
     started: SystemTime,
+    /// Metrics of other floors, asked for at each scrape.
+    more: More,
 }
+
+/// Gives metrics that are counted elsewhere; several samples of one name stand together.
+pub type More = Box<dyn Fn() -> Vec<Extra> + Send + Sync>;
 
 impl AdminState {
     /// `version` is that of the binary; `started` is when the process began.
@@ -31,7 +36,8 @@ impl AdminState {
         readiness: Arc<Readiness>,
         version: &'static str,
         started: SystemTime,
+        more: More,
     ) -> Arc<Self> {
-        Arc::new(Self { stats, readiness, version, started })
+        Arc::new(Self { stats, readiness, version, started, more })
     }
 }

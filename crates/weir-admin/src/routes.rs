@@ -42,7 +42,8 @@ async fn metrics(State(state): State<Arc<AdminState>>) -> Response {
 
 fn extra(state: &AdminState) -> Vec<Extra> {
     let started = state.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let mut list = vec![
+    let mut list = (state.more)();
+    list.extend([
         Extra {
             name: "weir_build_info",
             help: "Always 1; the version is in the label.",
@@ -60,7 +61,7 @@ fn extra(state: &AdminState) -> Vec<Extra> {
             "When the process began, in seconds since 1970-01-01 UTC.",
             started.as_secs_f64(),
         ),
-    ];
+    ]);
     let usage = process::usage();
     let mut known = |name, help, value: Option<f64>| list.extend(value.map(|v| gauge(name, help, v)));
     known("process_resident_memory_bytes", "Resident memory.", usage.resident_bytes.map(|n| n as f64));

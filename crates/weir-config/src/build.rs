@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use weir_model::Limits;
 
-use crate::types::{Auth, ClientTls, Config, Listen, Log, Server, ServerTls, User};
-use crate::types::{Compression, Io, LogFormat, LogLevel, TlsMode};
+use crate::types::{Auth, ClientTls, Config, Listen, Log, Pool, Server, ServerTls, User};
+use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
 use crate::{Address, SecretString};
 
@@ -20,6 +20,7 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         servers: root.tables("server").iter().map(server).collect::<Option<_>>()?,
         users: root.tables("user").iter().map(user).collect::<Option<_>>()?,
         auth: auth(root.table("auth")?),
+        pool: pool(root.table("pool")?)?,
         limits: limits(root.table("limits")?),
         log: log(root.table("log")?)?,
         workers: size(runtime, "workers"),
@@ -76,6 +77,7 @@ fn user(found: &Found) -> Option<User> {
         password: secret(found, "password")?,
         previous: secret(found, "previous"),
         replication: flag(found, "replication"),
+        sharing: found.text("sharing").and_then(|(word, _)| Sharing::from_word(word)),
     })
 }
 
@@ -85,6 +87,18 @@ fn auth(found: &Found) -> Auth {
         revalidate: duration(found, "revalidate"),
         replication_users: found.texts("replication_users").iter().map(|(name, _)| name.clone()).collect(),
     }
+}
+
+fn pool(found: &Found) -> Option<Pool> {
+    Some(Pool {
+        sharing: Sharing::from_word(found.text("sharing")?.0)?,
+        min_idle: number(found, "min_idle"),
+        idle_timeout: duration(found, "idle_timeout"),
+        max_lifetime: duration(found, "max_lifetime"),
+        queue_timeout: duration(found, "queue_timeout"),
+        max_waiting: number(found, "max_waiting"),
+        pinned_share: number(found, "pinned_share"),
+    })
 }
 
 fn limits(found: &Found) -> Limits {

@@ -60,6 +60,7 @@ impl Setting<'_> {
 
 fn settings(config: &Config) -> Vec<Setting<'_>> {
     let mut all = plain(config);
+    all.extend(pool(config));
     all.extend(limits(config));
     // A configuration has one server; when there are more they must be matched by name, as users are.
     all.extend(config.servers.iter().flat_map(server));
@@ -103,6 +104,19 @@ fn plain(config: &Config) -> Vec<Setting<'static>> {
     ]
 }
 
+fn pool(config: &Config) -> Vec<Setting<'static>> {
+    let pool = &config.pool;
+    vec![
+        shown("pool", "sharing", pool.sharing.as_str()),
+        shown("pool", "min_idle", pool.min_idle),
+        shown("pool", "idle_timeout", duration_text(pool.idle_timeout)),
+        shown("pool", "max_lifetime", duration_text(pool.max_lifetime)),
+        shown("pool", "queue_timeout", duration_text(pool.queue_timeout)),
+        shown("pool", "max_waiting", pool.max_waiting),
+        shown("pool", "pinned_share", pool.pinned_share),
+    ]
+}
+
 fn limits(config: &Config) -> Vec<Setting<'static>> {
     let limits = &config.limits;
     let bytes = |size: usize| size_text(u64::try_from(size).unwrap_or(u64::MAX));
@@ -143,6 +157,7 @@ fn user(user: &User) -> Vec<Setting<'_>> {
         hidden("password", Some(&user.password)),
         hidden("previous", user.previous.as_ref()),
         shown("user", "replication", user.replication),
+        shown("user", "sharing", optional(user.sharing, |sharing| sharing.as_str().to_owned())),
     ]
 }
 

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use crate::types::{Compression, Io, LogFormat, LogLevel, TlsMode};
+use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 
 mod limits;
+mod pool;
 
 use limits::LIMITS;
+use pool::POOL;
 
 /// A table of `weir.toml`.
 #[derive(Debug)]
@@ -85,8 +87,8 @@ impl Section {
 }
 
 /// Sections with keys of their own, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 9] =
-    [&LISTEN, &TLS, &SERVER, &SERVER_TLS, &USER, &AUTH, &LIMITS, &LOG, &RUNTIME];
+pub(crate) const SECTIONS: [&Section; 10] =
+    [&LISTEN, &TLS, &SERVER, &SERVER_TLS, &USER, &AUTH, &POOL, &LIMITS, &LOG, &RUNTIME];
 
 /// Why a listener keeps its address.
 const BOUND: &str = "sockets are bound once, at the start: restart Weir to change it";
@@ -112,6 +114,7 @@ pub(crate) static ROOT: Section = Section {
         key("server", Kind::Tables(&SERVER), Default::Required, SERVER.doc),
         key("user", Kind::Tables(&USER), Default::Unset("none"), USER.doc),
         table("auth", &AUTH),
+        table("pool", &POOL),
         table("limits", &LIMITS),
         table("log", &LOG),
         table("runtime", &RUNTIME),
@@ -283,6 +286,12 @@ static USER: Section = Section {
             "Whether the user may replicate (COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, COM_REGISTER_SLAVE). A replica \
              reads every change of every table, so it is off unless you say so.",
         ),
+        key(
+            "sharing",
+            Kind::Word(Sharing::WORDS),
+            Default::Unset("that of `[pool]`"),
+            "Whether the user's clients share server connections; see `sharing` of `[pool]`.",
+        ),
     ],
 };
 
@@ -301,8 +310,8 @@ static AUTH: Section = Section {
             "revalidate",
             Kind::Duration { min: SECOND, max: DAY, zero: Some("every login is confirmed") },
             Default::Is("\"0s\""),
-            "How old the server's confirmation of a user's password may be at a login. In this version each client \
-             has a server connection of its own, so every login is confirmed, whatever this says.",
+            "How old the server's confirmation of a user's password may be at a login. In this version every login is \
+             confirmed, whatever this says: by a login at the server, or by COM_CHANGE_USER on a shared connection.",
         ),
         key(
             "replication_users",

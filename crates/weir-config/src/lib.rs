@@ -31,6 +31,6 @@ pub use report::{Place, Problem, Report};
 pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
-    Auth, ClientTls, Compression, Config, Io, Listen, Log, LogFormat, LogLevel, Server, ServerTls, TlsMode,
-    User,
+    Auth, ClientTls, Compression, Config, Io, Listen, Log, LogFormat, LogLevel, Pool, Server, ServerTls,
+    Sharing, TlsMode, User,
 };

@@ -16,6 +16,7 @@ pub struct Config {
     /// Users whose passwords are known, no two of one name.
     pub users: Vec<User>,
     pub auth: Auth,
+    pub pool: Pool,
     pub limits: Limits,
     pub log: Log,
     /// Worker threads; 0 is one for each core.
@@ -79,6 +80,8 @@ pub struct User {
     pub previous: Option<SecretString>,
     /// May use COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID and COM_REGISTER_SLAVE.
     pub replication: bool,
+    /// Overrides that of the pool.
+    pub sharing: Option<Sharing>,
 }
 
 /// How users that are not listed log in.
@@ -89,6 +92,24 @@ pub struct Auth {
     pub revalidate: Duration,
     /// Users, not listed ones, that may replicate.
     pub replication_users: Vec<String>,
+}
+
+/// Server connections and who shares them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    pub sharing: Sharing,
+    /// Idle connections that are kept.
+    pub min_idle: u32,
+    /// How long the other idle connections are kept.
+    pub idle_timeout: Duration,
+    /// How old a connection may become; zero is no limit.
+    pub max_lifetime: Duration,
+    /// How long a statement or a login waits for a connection.
+    pub queue_timeout: Duration,
+    /// How many wait at most.
+    pub max_waiting: u32,
+    /// Percent of a server's connections that pinned sessions may keep.
+    pub pinned_share: u32,
 }
 
 /// The log on standard error.
@@ -157,6 +178,17 @@ words! {
         /// io_uring however few connections there are; a kernel that does not allow it is worth a warning.
         IoUring = "io_uring",
         Epoll = "epoll",
+    }
+}
+
+words! {
+    /// How long a client keeps a server connection.
+    Sharing {
+        /// For its whole session.
+        #[default]
+        Session = "session",
+        /// For a statement or a transaction, or as long as something pins it.
+        Transaction = "transaction",
     }
 }
 

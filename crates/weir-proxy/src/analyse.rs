@@ -3,8 +3,8 @@
 use crate::session::{Noted, Session};
 use std::ops::Range;
 use weir_sql::{
-    CharsetClass, Classified, ClientCharset, Facts, Keyword, Statement, StatementKind, WeirCommand,
-    parse_kill, quick,
+    CharsetClass, Classified, ClientCharset, Facts, Keyword, KillTarget, Statement, StatementKind,
+    WeirCommand, parse_kill, quick,
 };
 use weir_wire::attributes::statement_offset;
 use weir_wire::command::QUERY;
@@ -27,6 +27,8 @@ pub(crate) enum Meaning {
     Rewritten(Vec<u8>),
     /// SHOW WEIR SESSION.
     ShowSession,
+    /// A KILL of a session that has no server connection: it is done.
+    Killed,
 }
 
 /// A statement, as far as it was looked at.
@@ -61,9 +63,15 @@ impl Session {
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
         }
-        let mapped = parse_kill(sql, mode).and_then(|kill| {
-            Some((self.worker.shared.registry.server_id(kill.id, self.server.place)?, kill.id_span))
-        });
+        let kill = parse_kill(sql, mode);
+        let registry = &self.worker.shared.registry;
+        if let Some(kill) = &kill
+            && registry.kill_detached(kill.id, kill.target == KillTarget::Query, &self.identity.user)
+        {
+            return Asked { meaning: Meaning::Killed, ..plain(&[]) };
+        }
+        let mapped =
+            kill.and_then(|kill| Some((registry.server_id(kill.id, self.server.place)?, kill.id_span)));
         let meaning = match mapped {
             Some((id, span)) => {
                 Meaning::Rewritten(splice(payload, offset + span.start..offset + span.end, &id.to_string()))

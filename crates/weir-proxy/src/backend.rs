@@ -2,6 +2,7 @@
 
 use crate::renumber::Renumber;
 use std::sync::Arc;
+use weir_auth::NONCE_LEN;
 use weir_model::{ServerFamily, version_number};
 use weir_net::Stream;
 use weir_pool::{Place, ServerConnection, Slot};
@@ -28,7 +29,7 @@ pub(crate) struct Backend {
     pub greeting: Arc<Greeting>,
     /// Which server the connection is with.
     pub place: Place,
-    _slot: Slot,
+    _slot: Option<Slot>,
 }
 
 impl From<ServerConnection> for Backend {
@@ -45,7 +46,26 @@ impl From<ServerConnection> for Backend {
             version: version_number(&connection.greeting.version),
             greeting: connection.greeting,
             place: connection.place,
-            _slot: connection.slot,
+            _slot: Some(connection.slot),
+        }
+    }
+}
+
+impl Backend {
+    /// What stays with a session that has given its connection back: what it agreed on, and no connection.
+    pub fn away(&self) -> Self {
+        Self {
+            stream: Stream::Closed,
+            held: Vec::new(),
+            renumber: None,
+            caps: self.caps,
+            nonce: [0; NONCE_LEN],
+            id: 0,
+            family: self.family,
+            version: self.version,
+            greeting: Arc::clone(&self.greeting),
+            place: self.place,
+            _slot: None,
         }
     }
 }

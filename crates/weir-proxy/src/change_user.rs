@@ -69,6 +69,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
             pad(started, settings.limits.auth_failure_delay).await;
             if session.server.family == ServerFamily::MariaDb && matches!(error, ConnectError::Refused { .. })
             {
+                session.sharing_unsure();
                 return go_on(session, client, &error.to_client().to_payload()).await;
             }
             return Err(give_up(session, client, &error.to_client(), CloseReason::AuthFailed).await);
@@ -78,6 +79,8 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     worker.stats().login_ok();
     adopt(session, &request, &ok);
     (session.identity, session.secret) = (Arc::new(identity), secret);
+    session.entry.handle.set_user(&session.identity.user);
+    session.sharing_changed_user();
     go_on(session, client, &ok).await
 }
 
@@ -126,6 +129,8 @@ fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
     session.statements.clear();
     if let Some(charset) = request.charset {
         session.login_charset = CharsetClass::from_collation_id(charset);
+        // A collation beyond 255 cannot be named in a login; the plan sets it.
+        session.charset_id = u8::try_from(charset).unwrap_or(session.charset_id);
     }
     session.charset = session.login_charset;
 }

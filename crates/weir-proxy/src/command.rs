@@ -1,14 +1,16 @@
 //! Step 4: a request of the client, decoded as far as Weir must, and sent on its way.
 
 use crate::analyse::{Asked, Meaning};
+use crate::prepared::Handled;
 use crate::session::{Exit, Phase, Session};
 use std::task::Context;
 use std::time::Instant;
 use weir_model::{CloseReason, ServerFamily};
 use weir_net::send_before_close;
+use weir_sql::CharsetClass;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
-use weir_wire::packet::ErrPacket;
+use weir_wire::packet::{ErrPacket, ok_payload, status};
 use weir_wire::request::{Request, Span};
 
 /// ER_SPECIFIC_ACCESS_DENIED_ERROR.
@@ -28,7 +30,8 @@ impl Session {
             Request::Incomplete => Ok(0),
             Request::Whole { payload, len, .. } => {
                 self.whole(cx, payload, &bytes[..len])?;
-                Ok(len)
+                // A command that waits for a connection is taken again.
+                Ok(if matches!(self.exit, Some(Exit::Attach)) { 0 } else { len })
             }
             Request::Begun { so_far, .. } => {
                 let limit = self.limits.statement_bytes.min(weir_net::SCRATCH / 2);
@@ -49,22 +52,33 @@ impl Session {
         match command {
             com::QUERY => return self.query(cx, payload, packet),
             com::QUIT => {
-                self.quit(cx, packet)?;
+                if self.sharing.is_none() {
+                    self.quit(cx, packet)?;
+                }
                 self.exit = Some(Exit::Close(CloseReason::Quit));
                 return Ok(());
             }
-            com::CHANGE_USER => {
+            com::CHANGE_USER if self.sharing.is_none() => {
                 self.exit = Some(Exit::ChangeUser(body.to_vec()));
                 return Ok(());
             }
             com::PROCESS_KILL => {
                 if let Some(mapped) = self.map_process_kill(body) {
-                    return self.forward(cx, command, &mapped);
+                    return match self.share(cx, command, payload, packet.len())? {
+                        Handled::Pass | Handled::Packet(_) => self.forward(cx, command, &mapped),
+                        Handled::Done | Handled::Wait => Ok(()),
+                    };
                 }
             }
-            com::RESET_CONNECTION => {
+            com::RESET_CONNECTION if self.sharing.is_none() => {
                 self.statements.clear();
-                self.charset = self.login_charset;
+                // MySQL goes back to the global character sets, MariaDB to those of the login.
+                self.charset = match self.server.family {
+                    ServerFamily::MySql => {
+                        CharsetClass::from_collation_id(u16::from(self.server.greeting.charset))
+                    }
+                    ServerFamily::MariaDb => self.login_charset,
+                };
             }
             _ if com::is_replication(command) && !self.identity.replication => {
                 let text = "Access denied; this user may not replicate through Weir (replication = true under its [[user]])";
@@ -80,6 +94,19 @@ impl Session {
             }
             _ => {}
         }
+        let replaced;
+        let packet = match self.share(cx, command, payload, packet.len())? {
+            Handled::Pass => packet,
+            Handled::Packet(other) => {
+                replaced = other;
+                &replaced
+            }
+            Handled::Done | Handled::Wait => return Ok(()),
+        };
+        if command == com::CHANGE_USER {
+            self.exit = Some(Exit::ChangeUser(body.to_vec()));
+            return Ok(());
+        }
         self.forward(cx, command, packet)?;
         self.note(command, body);
         Ok(())
@@ -94,7 +121,14 @@ impl Session {
             let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
+        let changed = match self.share_part(cx, command, so_far, bytes)? {
+            Handled::Pass => None,
+            Handled::Packet(changed) => Some(changed),
+            Handled::Done | Handled::Wait => return Ok(0),
+        };
+        self.close_forgotten(cx)?;
         self.begin(command, shape(command));
+        self.sharing_begins();
         if command == com::QUERY {
             self.analyse_part(so_far);
         }
@@ -102,12 +136,21 @@ impl Session {
         let mut span = Span::before_packet();
         let (n, done) = span.take(bytes);
         self.phase = if done { self.after_request() } else { Phase::Request(span) };
-        self.send_up(cx, &bytes[..n])?;
+        self.send_up(cx, changed.as_deref().unwrap_or(&bytes[..n]))?;
+        if self.current.shape == Shape::None {
+            self.sharing_unanswered(command);
+        }
         Ok(n)
     }
 
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
         let Asked { meaning, local_infile, text, noted } = self.analyse(payload);
+        if !matches!(meaning, Meaning::ShowSession | Meaning::Killed) {
+            match self.share(cx, com::QUERY, payload, packet.len())? {
+                Handled::Pass | Handled::Packet(_) => {}
+                Handled::Done | Handled::Wait => return Ok(()),
+            }
+        }
         match meaning {
             Meaning::ForServer => {
                 self.forward(cx, com::QUERY, packet)?;
@@ -117,6 +160,13 @@ impl Session {
                 Ok(())
             }
             Meaning::Rewritten(packet) => self.forward(cx, com::QUERY, &packet),
+            Meaning::Killed => {
+                self.begin(com::QUERY, Shape::Query);
+                let mut out = Vec::new();
+                put_packet(&mut out, 1, &ok_payload(self.walker.status() & status::OF_THE_SESSION));
+                self.sharing_killed();
+                self.answer(cx, com::QUERY, packet.len(), &out)
+            }
             Meaning::ShowSession => {
                 self.begin(com::QUERY, Shape::Query);
                 let mut out = Vec::new();
@@ -128,9 +178,29 @@ impl Session {
 
     /// Sends a whole request to the server and expects its answer.
     pub(crate) fn forward(&mut self, cx: &mut Context<'_>, command: u8, packet: &[u8]) -> Result<(), Exit> {
+        self.close_forgotten(cx)?;
         self.begin(command, self.shape_of(command, packet));
+        self.sharing_begins();
         self.send_up(cx, packet)?;
         self.phase = self.after_request();
+        if self.current.shape == Shape::None {
+            self.sharing_unanswered(command);
+        }
+        Ok(())
+    }
+
+    /// Closes statements that the connection need not keep any more. Such a command has no answer.
+    fn close_forgotten(&mut self, cx: &mut Context<'_>) -> Result<(), Exit> {
+        let forgotten = self.sharing.as_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.to_close));
+        for id in forgotten {
+            let mut packet = Vec::with_capacity(weir_wire::HEADER + 5);
+            let [a, b, c, d] = id.to_le_bytes();
+            put_packet(&mut packet, 0, &[com::STMT_CLOSE, a, b, c, d]);
+            self.server.stream.restart_sequence();
+            if let Err(e) = self.to_server.send(&mut self.server.stream, cx, &packet) {
+                self.server_write_failed(&e)?;
+            }
+        }
         Ok(())
     }
 
@@ -177,7 +247,10 @@ impl Session {
         if self.commands.is_multiple_of(RING_EVERY) && self.worker.is_busy() {
             // Nothing waits to be sent on either side when a command begins.
             self.client.upgrade();
-            self.server.stream.upgrade();
+            // A shared connection may be another worker's next.
+            if self.sharing.is_none() {
+                self.server.stream.upgrade();
+            }
         }
         let current = &mut self.current;
         current.command = command;
@@ -209,7 +282,13 @@ impl Session {
     }
 
     /// Sends an answer of Weir's own, to a request that goes no further.
-    fn answer(&mut self, cx: &mut Context<'_>, command: u8, taken: usize, bytes: &[u8]) -> Result<(), Exit> {
+    pub(crate) fn answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        taken: usize,
+        bytes: &[u8],
+    ) -> Result<(), Exit> {
         if self.to_client.send(&mut self.client, cx, bytes).is_err() {
             return Err(Exit::Close(CloseReason::ClientIo));
         }
@@ -218,7 +297,7 @@ impl Session {
         Ok(())
     }
 
-    fn refuse_command(
+    pub(crate) fn refuse_command(
         &mut self,
         cx: &mut Context<'_>,
         command: u8,
@@ -253,6 +332,6 @@ fn must_be_whole(command: u8) -> bool {
         || com::is_replication(command)
 }
 
-fn statement_id(body: &[u8]) -> Option<u32> {
+pub(crate) fn statement_id(body: &[u8]) -> Option<u32> {
     body.first_chunk().map(|id| u32::from_le_bytes(*id))
 }

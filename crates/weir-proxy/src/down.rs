@@ -7,13 +7,15 @@ use std::time::Instant;
 use weir_model::CloseReason;
 use weir_net::with_scratch;
 use weir_wire::command;
-use weir_wire::packet::ErrPacket;
+use weir_wire::packet::{ErrPacket, status};
 use weir_wire::request::Span;
 use weir_wire::response::Event;
 
 /// ER_NET_READ_ERROR. Not CR_SERVER_LOST (2013), which clients give themselves: MariaDB's library takes an ERR packet
 /// with a client's number for a malformed one.
 pub(crate) const SERVER_LOST: u16 = 1158;
+/// Where the id of a prepared statement stands in the answer: behind the header and the first byte.
+const ANNOUNCED_AT: usize = weir_wire::HEADER + 1;
 /// ER_MALFORMED_PACKET.
 const MALFORMED_PACKET: u16 = 1835;
 /// ER_NOT_ALLOWED_COMMAND.
@@ -46,6 +48,9 @@ impl Session {
     }
 
     fn poll_server(&mut self, cx: &mut Context<'_>, discard: bool) -> Result<Turn, Exit> {
+        if self.sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
+            return Ok(Turn::Blocked);
+        }
         with_scratch(|scratch| {
             let held = self.server.held.len();
             scratch[..held].copy_from_slice(&self.server.held);
@@ -76,6 +81,17 @@ impl Session {
             let now = self.done_at(answered);
             self.current.bytes_out += passed as u64;
             let bytes = &mut scratch[..passed];
+            for at in self.marks.drain(..) {
+                if let Some([low, high]) = bytes.get_mut(at..at + 2) {
+                    let [changed_low, changed_high] = status::METADATA_CHANGED.to_le_bytes();
+                    (*low, *high) = (*low | changed_low, *high | changed_high);
+                }
+            }
+            if let Some(id) = self.take_announced()
+                && let Some(place) = bytes.get_mut(ANNOUNCED_AT..ANNOUNCED_AT + 4)
+            {
+                place.copy_from_slice(&id.to_le_bytes());
+            }
             if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
             }
@@ -107,10 +123,17 @@ impl Session {
                     return Walked::Exit(Exit::Tell(CloseReason::ServerProtocol, err));
                 }
             };
+            if self.sharing.is_some() {
+                self.marks.extend(self.walker.take_marks().iter().map(|mark| mark + at));
+            }
             at += n;
             match event {
-                Event::More => return Walked::PassOn(at),
+                Event::More => {
+                    self.announce();
+                    return Walked::PassOn(at);
+                }
                 Event::Done => {
+                    self.announce();
                     self.answered();
                     if at < bytes.len() {
                         return Walked::PassOn(at + self.surplus(&bytes[at..]));
@@ -142,10 +165,12 @@ impl Session {
             _ => {}
         }
         self.phase = Phase::Idle;
+        self.sharing_ended();
         let Some(noted) = self.current.noted else { return };
         if let Some(prepared) = self.walker.prepared() {
             if self.statements.len() < self.limits.max_statements as usize {
-                self.statements.insert(prepared.id, noted);
+                // By the id that the client knows.
+                self.statements.insert(self.client_statement_id(prepared.id), noted);
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
             self.charset = charset;

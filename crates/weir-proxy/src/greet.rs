@@ -44,7 +44,7 @@ pub(crate) async fn greet(
     };
     let id = shared.registry.next_id();
     let nonce = shared.nonce().ok_or(CloseReason::ClientIo)?;
-    let greeting = own_greeting(&server, id, nonce, settings.tls.is_some());
+    let greeting = own_greeting(&server, id, nonce, settings);
     let mut bytes = Vec::new();
     greeting.put(&mut bytes);
     packets.write_first(&bytes, 1).await.map_err(|_| CloseReason::ClientGone)?;
@@ -61,12 +61,15 @@ pub(crate) async fn greet(
 }
 
 /// Weir's greeting: the server's, but for what Weir answers itself (`docs/compatibility.md` lists the flags).
-fn own_greeting(server: &Greeting, connection_id: u32, nonce: Nonce, tls: bool) -> Greeting {
+fn own_greeting(server: &Greeting, connection_id: u32, nonce: Nonce, settings: &Settings) -> Greeting {
+    // Where connections are shared, a server cannot know what a client has kept of a statement's columns.
+    let withheld = if settings.shares() { caps::MARIADB_CACHE_METADATA } else { 0 };
+    let caps = caps::offered(server.caps, settings.tls.is_some()) & !withheld;
     let plugin = match Plugin::from_name(&server.plugin) {
         Plugin::Native => server.plugin.clone(),
         _ => b"caching_sha2_password".to_vec(),
     };
-    Greeting { connection_id, nonce, caps: caps::offered(server.caps, tls), plugin, ..server.clone() }
+    Greeting { connection_id, nonce, caps, plugin, ..server.clone() }
 }
 
 async fn encrypt(

@@ -4,6 +4,7 @@
 use crate::accept::host;
 use crate::greet::{Greeted, access_denied, check_transport, refuse, too_many_clients};
 use crate::observe::Shown;
+use crate::open::{Opened, open};
 use crate::settings::Settings;
 use crate::shared::{ClientCount, Shared};
 use crate::worker::Worker;
@@ -59,7 +60,7 @@ pub(crate) struct LoggedIn {
     pub charset: u8,
     pub identity: Arc<Identity>,
     pub secret: Secret,
-    pub server: ServerConnection,
+    pub opened: Opened,
     pub count: ClientCount,
 }
 
@@ -103,7 +104,7 @@ pub(crate) async fn login(
         charset: response.charset,
         attributes: response.attributes.clone(),
     };
-    let (server, secret) = match open_server(worker, &identity, request).await {
+    let (opened, secret) = match open(worker, settings, &identity, request).await {
         Ok(opened) => opened,
         Err(error) => {
             log_refusal(&error, &identity.user, &host(peer));
@@ -116,14 +117,14 @@ pub(crate) async fn login(
             return Err(CloseReason::ServerUnreachable);
         }
     };
-    packets.write(&server.ok).await.map_err(|_| CloseReason::ClientGone)?;
+    packets.write(&opened.ok).await.map_err(|_| CloseReason::ClientGone)?;
     worker.stats().login_ok();
     let (client, early) = compress(packets, &response)?;
     // The session keeps the password that was taken, and no other.
     identity.candidates = Vec::new();
     let identity = Arc::new(identity);
     let (caps, charset) = (response.caps, response.charset);
-    Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server, count })
+    Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count })
 }
 
 /// Runs the exchange with the client. Returns who it is and the nonce now in force.

@@ -1,32 +1,53 @@
 //! All sessions by Weir's id: to map KILL, and to wake sessions that must end.
 
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 use weir_pool::Place;
 
 /// Weir's ids have bit 30 set and none above it, so that they are told from the server's ids, which count up from 1, and
 /// are positive for drivers that read them as signed.
 const ID_BIT: u32 = 0x4000_0000;
 
+/// How long a client may take to ask for what its last statement left, before the connection that holds it is given to
+/// those who wait. A driver asks for warnings or ROW_COUNT() at once.
+const COURTESY: Duration = Duration::from_secs(1);
+
 /// Sessions by Weir's id.
 #[derive(Debug, Default)]
 pub struct Registry {
     next: AtomicU32,
     sessions: Mutex<HashMap<u32, Arc<Handle>>>,
+    /// Sessions that keep a connection for what their next statement might ask of the last.
+    courteous: Mutex<BTreeMap<u32, (Instant, Arc<Handle>)>>,
 }
 
 /// What others may see and do of a session.
 #[derive(Debug)]
 pub struct Handle {
     id: u32,
-    /// The id of the session's server connection, and the server it is with.
+    /// The session's server connection, while it has one.
+    attached: Mutex<Option<Attached>>,
+    /// Others need a connection, and this session keeps one that it could do without.
+    asked: AtomicBool,
+    ended: AtomicBool,
+    killed: AtomicBool,
+    /// Who is logged in.
+    user: Mutex<Vec<u8>>,
+    waker: Mutex<Option<Waker>>,
+}
+
+/// A server connection that a session has now.
+#[derive(Debug, Clone, Copy)]
+struct Attached {
+    /// The server's id of it, and the server it is with.
     server_id: u32,
     place: Place,
-    ended: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    /// Somebody was told its id to kill it: nobody else may get it.
+    killed: bool,
 }
 
 impl Registry {
@@ -36,9 +57,21 @@ impl Registry {
     }
 
     /// Enters a session; dropping the guard takes it out.
-    pub(crate) fn enter(shared: &Arc<crate::Shared>, id: u32, (server_id, place): (u32, Place)) -> Entry {
-        let handle =
-            Arc::new(Handle { id, server_id, place, ended: AtomicBool::new(false), waker: Mutex::new(None) });
+    pub(crate) fn enter(
+        shared: &Arc<crate::Shared>,
+        id: u32,
+        user: &[u8],
+        (server_id, place): (u32, Place),
+    ) -> Entry {
+        let handle = Arc::new(Handle {
+            id,
+            attached: Mutex::new(Some(Attached { server_id, place, killed: false })),
+            asked: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            killed: AtomicBool::new(false),
+            user: Mutex::new(user.to_vec()),
+            waker: Mutex::new(None),
+        });
         shared.registry.sessions.lock().insert(id, Arc::clone(&handle));
         Entry { handle, shared: Arc::clone(shared) }
     }
@@ -49,7 +82,47 @@ impl Registry {
     pub(crate) fn server_id(&self, id: u64, place: Place) -> Option<u32> {
         let id = u32::try_from(id).ok().filter(|id| id & ID_BIT != 0)?;
         let sessions = self.sessions.lock();
-        sessions.get(&id).filter(|handle| handle.place == place).map(|handle| handle.server_id)
+        let mut attached = sessions.get(&id)?.attached.lock();
+        let attached = attached.as_mut().filter(|attached| attached.place == place)?;
+        attached.killed = true;
+        Some(attached.server_id)
+    }
+
+    /// Ends the session of this id, or (`query`) its statement, if it is this user's and has no server connection now: a KILL of
+    /// it has nobody else to go to.
+    pub(crate) fn kill_detached(&self, id: u64, query: bool, user: &[u8]) -> bool {
+        let Ok(id) = u32::try_from(id) else { return false };
+        let sessions = self.sessions.lock();
+        let Some(handle) = sessions.get(&id) else { return false };
+        let found = handle.attached.lock().is_none() && *handle.user.lock() == user;
+        if found && !query {
+            handle.killed.store(true, Ordering::SeqCst);
+            handle.wake();
+        }
+        found
+    }
+
+    /// Remembers a session that keeps a connection only for what its next statement might ask.
+    pub(crate) fn offer(&self, handle: &Arc<Handle>) {
+        self.courteous.lock().insert(handle.id, (Instant::now(), Arc::clone(handle)));
+    }
+
+    /// The session has a better reason now, or none.
+    pub(crate) fn withdraw(&self, id: u32) {
+        self.courteous.lock().remove(&id);
+    }
+
+    /// Asks one of those sessions for its connection, if its client has had time enough to ask.
+    pub(crate) fn ask_for_a_connection(&self) {
+        let handle = {
+            let mut courteous = self.courteous.lock();
+            let late = courteous.iter().find(|(_, (since, _))| since.elapsed() >= COURTESY);
+            late.map(|(id, _)| *id).and_then(|id| courteous.remove(&id))
+        };
+        if let Some((_, handle)) = handle {
+            handle.asked.store(true, Ordering::SeqCst);
+            handle.wake();
+        }
     }
 
     /// Sessions now.
@@ -85,6 +158,31 @@ impl Handle {
         self.ended.load(Ordering::Relaxed)
     }
 
+    /// The session has a server connection now.
+    pub(crate) fn attach(&self, server_id: u32, place: Place) {
+        *self.attached.lock() = Some(Attached { server_id, place, killed: false });
+    }
+
+    /// The session has given its connection back. True: somebody is about to kill it.
+    pub(crate) fn detach(&self) -> bool {
+        self.attached.lock().take().is_some_and(|attached| attached.killed)
+    }
+
+    /// Whether the session has been asked for its connection.
+    pub(crate) fn take_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::SeqCst)
+    }
+
+    /// The session is another user's now.
+    pub(crate) fn set_user(&self, user: &[u8]) {
+        *self.user.lock() = user.to_vec();
+    }
+
+    /// Whether a KILL has ended the session while it had no server connection.
+    pub fn killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
     /// Registers the session's task for wake-ups; a task keeps its waker, so once is enough.
     pub fn register(&self, cx: &Context<'_>) {
         *self.waker.lock() = Some(cx.waker().clone());
@@ -106,6 +204,7 @@ pub(crate) struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
+        self.shared.registry.withdraw(self.handle.id);
         self.shared.registry.sessions.lock().remove(&self.handle.id);
     }
 }

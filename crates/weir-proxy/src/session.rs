@@ -12,14 +12,17 @@
 //!    +-----> Binlog (both ways, until the stream ends) ----------------+
 //! ```
 
+use crate::attach::{attach, settle};
 use crate::backend::Backend;
 use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
 use crate::login::{Identity, LoggedIn};
 use crate::observe;
+use crate::open::Opened;
 use crate::registry::{Entry, Registry};
 use crate::settings::Settings;
 use crate::shared::ClientCount;
+use crate::sharing::Sharing;
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
@@ -78,6 +81,10 @@ pub(crate) enum Exit {
     ChangeUser(Vec<u8>),
     /// The client is gone while a request is under way.
     Vanished,
+    /// The command at hand needs a server connection, or more of the one there is.
+    Attach,
+    /// The server connection is asked for what only it knows, before it is given back.
+    Settle,
 }
 
 /// Bytes on their way out that the peer has not taken yet.
@@ -122,8 +129,12 @@ pub(crate) struct Session {
     pub worker: Arc<Worker>,
     pub client: Stream,
     pub server: Backend,
+    /// Present where the session shares server connections.
+    pub sharing: Option<Box<Sharing>>,
     pub phase: Phase,
     pub walker: Walker,
+    /// Where in the bytes at hand status flags stand that must tell of changed columns.
+    pub marks: Vec<usize>,
     /// Present where the client's link is compressed: the sequence id that its next packet gets. Such clients number
     /// packets by frames, and a server at the end of a plain link counts (error 1156).
     pub up_seq: Option<u8>,
@@ -143,6 +154,8 @@ pub(crate) struct Session {
     /// Flags agreed with the client.
     pub client_caps: Caps,
     pub charset: CharsetClass,
+    /// The collation of the login, for connections that are opened for the session.
+    pub charset_id: u8,
     /// What COM_RESET_CONNECTION restores.
     pub login_charset: CharsetClass,
     pub client_nonce: Nonce,
@@ -165,20 +178,22 @@ impl Session {
         logged_in: LoggedIn,
         peer: Option<SocketAddr>,
     ) -> Box<Session> {
-        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, server, count } = logged_in;
-        let entry = Registry::enter(&worker.shared, id, (server.connection_id, server.place));
-        worker.stats().server_opened();
+        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count } = logged_in;
+        let Opened { server, status, sharing, .. } = opened;
+        let entry = Registry::enter(&worker.shared, id, &identity.user, (server.id, server.place));
         let now = Instant::now();
-        observe::logged_in(&identity.user, id, server.connection_id, peer, &client);
+        observe::logged_in(&identity.user, id, server.id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
-        let walker = Walker::new(server.caps, server.status);
+        let walker = Walker::new(server.caps, status);
         let login_charset = CharsetClass::from_collation_id(u16::from(charset));
         Box::new(Session {
             worker: Arc::clone(worker),
             client,
-            server: Backend::from(server),
+            server,
+            sharing,
             phase: Phase::Idle,
             walker,
+            marks: Vec::new(),
             up_seq,
             starved: early.is_empty(),
             held_up: early,
@@ -192,6 +207,7 @@ impl Session {
             secret,
             client_caps: caps,
             charset: login_charset,
+            charset_id: charset,
             login_charset,
             client_nonce: nonce,
             entry,
@@ -221,23 +237,44 @@ impl Session {
                         break reason;
                     }
                 }
-                Exit::Vanished => break Box::pin(vanish(&mut session)).await,
-                Exit::Tell(reason, err) => {
-                    Box::pin(session.tell(&err)).await;
-                    if reason == CloseReason::ServerTimeout {
-                        Box::pin(session.kill_own()).await;
+                Exit::Attach => {
+                    if let Err(exit) = Box::pin(attach(&mut session)).await {
+                        break session.end(exit).await;
                     }
-                    break reason;
                 }
-                Exit::Close(reason) => break reason,
+                Exit::Settle => match Box::pin(settle(&mut session)).await {
+                    Ok(()) => session.give_back_if_free(),
+                    Err(exit) => break session.end(exit).await,
+                },
+                Exit::Vanished => break Box::pin(vanish(&mut session)).await,
+                exit @ (Exit::Tell(..) | Exit::Close(_)) => break session.end(exit).await,
             }
         };
         observe::closed(&session, peer, reason);
+        if session.sharing.is_some() {
+            session.leave();
+            return reason;
+        }
         session.worker.stats().server_closed();
         if reason != CloseReason::Quit && !session.server_is_gone(reason) {
             crate::close::quit_server(&mut session.server.stream).await;
         }
         reason
+    }
+
+    /// Tells the client what it is to be told, and says why the session ends.
+    async fn end(&mut self, exit: Exit) -> CloseReason {
+        match exit {
+            Exit::Tell(reason, err) => {
+                Box::pin(self.tell(&err)).await;
+                if reason == CloseReason::ServerTimeout {
+                    Box::pin(self.kill_own()).await;
+                }
+                reason
+            }
+            Exit::Close(reason) => reason,
+            Exit::ChangeUser(_) | Exit::Vanished | Exit::Attach | Exit::Settle => CloseReason::ClientGone,
+        }
     }
 
     fn server_is_gone(&self, reason: CloseReason) -> bool {
@@ -249,7 +286,10 @@ impl Session {
         loop {
             // The server's side first: a connection that the server has closed must not be given one more request,
             // of which nobody could say what became.
-            let turns = self.poll_down(cx).and_then(|down| Ok((down, self.poll_up(cx)?)));
+            let turns = self.poll_down(cx).and_then(|down| {
+                self.release()?;
+                Ok((down, self.poll_up(cx)?))
+            });
             match turns {
                 Err(exit) => return Poll::Ready(exit),
                 Ok((Turn::Blocked, Turn::Blocked)) => break,
@@ -260,6 +300,9 @@ impl Session {
             && self.to_client.is_empty()
         {
             return Poll::Ready(Exit::Close(reason));
+        }
+        if self.entry.handle.killed() {
+            return Poll::Ready(Exit::Close(CloseReason::ServerGone));
         }
         if self.entry.handle.ended() {
             return Poll::Ready(self.shut_down());

@@ -1,9 +1,10 @@
 //! The part of the configuration that the data plane reads, as one value that a reload exchanges.
 
+use crate::link::PoolSettings;
 use crate::users::Users;
 use std::collections::HashSet;
 use std::sync::Arc;
-use weir_config::IpNet;
+use weir_config::{IpNet, Sharing};
 use weir_model::Limits;
 
 /// What holds for connections that begin now.
@@ -11,6 +12,8 @@ use weir_model::Limits;
 pub struct Settings {
     pub limits: Arc<Limits>,
     pub users: Users,
+    /// Who shares server connections, and how.
+    pub pool: PoolSettings,
     pub passthrough: bool,
     /// Pass-through users that may use replication commands.
     pub replication_users: HashSet<Vec<u8>>,
@@ -21,4 +24,11 @@ pub struct Settings {
     /// `tls` is of a certificate that Weir made, with nothing from files in it.
     pub self_signed: bool,
     pub require_tls: bool,
+}
+
+impl Settings {
+    /// Whether anybody shares server connections.
+    pub fn shares(&self) -> bool {
+        self.pool.sharing == Sharing::Transaction || self.users.share()
+    }
 }

@@ -1,5 +1,6 @@
 //! What all workers share.
 
+use crate::link::{PinCounts, ServerPool};
 use crate::registry::Registry;
 use crate::settings::Settings;
 use crate::users::Remembered;
@@ -46,6 +47,10 @@ impl Randomness {
 pub struct Shared {
     settings: ArcSwap<Settings>,
     pub upstream: Arc<Upstream>,
+    /// Connections that clients share.
+    pub pool: Arc<ServerPool>,
+    /// How often sessions had to keep a connection, by the reason.
+    pub pins: PinCounts,
     pub registry: Registry,
     pub stats: Arc<Stats>,
     pub rsa: Arc<RsaKeyPair>,
@@ -62,10 +67,13 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(settings: Settings, upstream: Arc<Upstream>, stats: Arc<Stats>, rsa: Arc<RsaKeyPair>) -> Self {
+        let pool = ServerPool::new(settings.pool.limits, stats.workers().len());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             settings: ArcSwap::from_pointee(settings),
             upstream,
+            pool,
+            pins: PinCounts::default(),
             registry: Registry::default(),
             stats,
             rsa,
@@ -83,6 +91,7 @@ impl Shared {
 
     /// Connections that begin from now on follow `settings`.
     pub fn reload(&self, settings: Settings) {
+        self.pool.set_limits(settings.pool.limits, std::time::Instant::now());
         self.settings.store(Arc::new(settings));
     }
 

@@ -9,10 +9,15 @@ impl Session {
     /// Appends the result set, as the answer to a command.
     pub(crate) fn show_session(&self, out: &mut Vec<u8>) {
         let target = self.worker.shared.upstream.target();
-        let flags = self.walker.status();
+        let flags = self.walker.status() & status::OF_THE_SESSION;
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_owned();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let version = option_env!("CARGO_PKG_VERSION").unwrap_or("unknown");
+        let (sharing, pinned) = match &self.sharing {
+            None => ("session", "yes (one server connection for each client)".to_owned()),
+            Some(shared) if shared.is_attached() => ("transaction", shared.pins.why().to_string()),
+            Some(_) => ("transaction", "no".to_owned()),
+        };
         let rows = [
             ("weir_version", version.to_owned()),
             ("client_id", self.entry.handle.id().to_string()),
@@ -26,8 +31,8 @@ impl Session {
             ("server_connection_id", self.server.id.to_string()),
             ("server_tls", self.server.stream.tls_version().unwrap_or("none").to_owned()),
             ("server_compression", compression(&self.server.stream).to_owned()),
-            ("sharing", "session".to_owned()),
-            ("pinned", "yes (one server connection for each client)".to_owned()),
+            ("sharing", sharing.to_owned()),
+            ("pinned", pinned),
             ("in_transaction", yes_no(flags & status::IN_TRANS != 0)),
             ("autocommit", yes_no(flags & status::AUTOCOMMIT != 0)),
             ("prepared_statements", self.statements.len().to_string()),

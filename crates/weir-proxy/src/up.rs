@@ -61,7 +61,8 @@ impl Session {
             at += taken;
             let unsent = !self.to_client.is_empty() || !self.to_server.is_empty();
             if taken == 0 || self.exit.is_some() || self.phase != Phase::Idle || unsent {
-                self.starved = taken == 0 || at == bytes.len();
+                // A command that waits for a connection is all there.
+                self.starved = (taken == 0 && self.exit.is_none()) || at == bytes.len();
                 break;
             }
             if at == bytes.len() {
@@ -146,7 +147,7 @@ impl Session {
     }
 
     /// While the server works: notices that the client has gone, and takes what it sends ahead.
-    fn watch_client(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
+    pub(crate) fn watch_client(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
         while self.held_up.len() < AHEAD_MAX {
             let room = AHEAD_MAX - self.held_up.len();
             let read = with_scratch(|scratch| {

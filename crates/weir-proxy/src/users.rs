@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use weir_auth::{Secret, Verifier};
+use weir_config::Sharing;
 
 /// Pass-through users remembered at most. Their secrets are some 200 bytes each; beyond this an arbitrary one is
 /// forgotten and proves its password in full again.
@@ -30,6 +31,8 @@ pub struct ListedUser {
     pub passwords: Vec<Known>,
     /// May use replication commands.
     pub replication: bool,
+    /// Overrides that of the pool.
+    pub sharing: Option<Sharing>,
 }
 
 /// The users of the configuration, by name.
@@ -46,6 +49,11 @@ impl Users {
 
     pub fn get(&self, name: &[u8]) -> Option<Arc<ListedUser>> {
         self.by_name.get(name).cloned()
+    }
+
+    /// Whether one of them shares server connections.
+    pub fn share(&self) -> bool {
+        self.by_name.values().any(|user| user.sharing == Some(Sharing::Transaction))
     }
 }
 

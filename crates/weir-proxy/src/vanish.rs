@@ -1,6 +1,6 @@
 //! A client that is gone while its request is under way: what runs is ended or left to finish.
 
-use crate::session::{Exit, Phase, Session};
+use crate::session::{Phase, Session};
 use std::future::poll_fn;
 use std::task::Poll;
 use weir_model::CloseReason;
@@ -61,9 +61,7 @@ async fn finish(session: &mut Session) {
             match session.poll_down_discarding(cx) {
                 Ok(crate::session::Turn::Moved) => {}
                 Ok(crate::session::Turn::Blocked) => return Poll::Pending,
-                Err(Exit::Close(_) | Exit::Tell(..) | Exit::ChangeUser(_) | Exit::Vanished) => {
-                    return Poll::Ready(());
-                }
+                Err(_) => return Poll::Ready(()),
             }
         }
     })

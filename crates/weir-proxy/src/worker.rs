@@ -2,6 +2,8 @@
 
 use crate::accept::Accepted;
 use crate::acceptor::{Listener, Taken, accept_all, client_options};
+use crate::backend::Backend;
+use crate::link::{Lease, Link};
 use crate::serve::serve;
 use crate::shared::Shared;
 use parking_lot::Mutex;
@@ -10,13 +12,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use weir_config::Io;
-use weir_net::{Socket, Stream, ring};
+use weir_net::{Socket, Stream, ring, send_before_close};
+use weir_session::{Bases, Memory, ServerStatements};
 use weir_stats::WorkerStats;
 
 /// How long a worker that ends waits until its peers have taken what was sent to them last.
@@ -38,11 +41,52 @@ pub(crate) struct Worker {
     /// Logins under way, oldest first; dropping a sender's counterpart is never the signal, a value is.
     pending: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
     next_pending: AtomicU64,
+    /// What the server has answered to the sessions of this worker.
+    pub learned: Mutex<Learned>,
     /// Connections that may be made at once to kill what vanished clients left running.
     pub kills: Semaphore,
 }
 
+/// What one worker knows of the server.
+#[derive(Debug)]
+pub(crate) struct Learned {
+    pub memory: Memory,
+    pub bases: Bases,
+    seed: u64,
+}
+
+/// Prepared statements that the server's default for `max_prepared_stmt_count` (16,382) leaves to each of the connections,
+/// with a quarter to spare.
+const STATEMENTS_IN_ALL: u32 = 12_000;
+
+/// Prepared statements of one connection at most, however few connections there are.
+const STATEMENTS_MAX: u32 = 1000;
+
 impl Worker {
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The prepared statements of a connection that has none yet.
+    pub fn no_statements(&self) -> ServerStatements {
+        let connections = self.shared.upstream.target().max_connections.max(1);
+        let limit = (STATEMENTS_IN_ALL / connections).clamp(1, STATEMENTS_MAX);
+        ServerStatements::new(limit as usize, self.learned.lock().seed)
+    }
+
+    /// Closes a connection that nobody uses.
+    pub fn close_server(&self, mut server: Backend) {
+        self.stats().server_closed();
+        server.stream.restart_sequence();
+        // Where the socket cannot take it at once, closing will do.
+        send_before_close(&server.stream, &QUIT_PACKET);
+    }
+
+    /// The same for one that a session has, and its place in the pool.
+    pub fn close_link(&self, link: Link, lease: Lease) {
+        self.close_server(link.server);
+        drop(lease);
+    }
     #[inline]
     pub fn stats(&self) -> &WorkerStats {
         self.shared.stats.worker(self.index)
@@ -87,6 +131,31 @@ impl Drop for Pending {
     }
 }
 
+/// COM_QUIT.
+const QUIT_PACKET: [u8; 5] = [1, 0, 0, 0, weir_wire::command::QUIT];
+
+/// How often idle connections are looked through.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Closes idle connections that are too old or not needed.
+async fn sweep(worker: Arc<Worker>) {
+    let mut timer = tokio::time::interval(SWEEP);
+    loop {
+        timer.tick().await;
+        for link in worker.shared.pool.sweep(Instant::now()) {
+            worker.close_server(link.server);
+        }
+    }
+}
+
+/// For tables whose keys clients choose.
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    // Without randomness there are no logins either, and so nothing to hash.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
 /// What is on its way to a worker.
 #[derive(Debug)]
 enum Incoming {
@@ -122,8 +191,11 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
     let (sender, receiver) = mpsc::unbounded_channel();
     let load = Arc::new(AtomicUsize::new(0));
     let kills = Semaphore::new(shared.settings().limits.max_kills.max(1) as usize);
+    let seed = random_seed();
+    let learned = Learned { memory: Memory::new(seed), bases: Bases::default(), seed };
     let worker = Arc::new(Worker {
         shared,
+        learned: Mutex::new(learned),
         index,
         load: Arc::clone(&load),
         ring_from: if io == Io::Auto { RING_FROM } else { 0 },
@@ -168,6 +240,7 @@ fn start_ring(worker: &Worker, io: Io) {
 
 async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
     let mut clients = tokio::task::JoinSet::new();
+    let sweeper = (worker.index == HOME).then(|| tokio::spawn(sweep(Arc::clone(&worker))));
     loop {
         tokio::select! {
             next = incoming.recv() => match next {
@@ -195,6 +268,12 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
     }
     while let Some(ended) = clients.join_next().await {
         report(ended);
+    }
+    if let Some(sweeper) = sweeper {
+        sweeper.abort();
+        for link in worker.shared.pool.clear(Instant::now()) {
+            worker.close_server(link.server);
+        }
     }
 }
 

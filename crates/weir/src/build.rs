@@ -8,8 +8,8 @@ use weir_net::{
     ClientCertificate, ClientTlsMode, ClientTlsOptions, ServerTlsContext, ServerTlsOptions, TlsError,
     TlsVersions, client_config,
 };
-use weir_pool::Target;
-use weir_proxy::{Known, ListedUser, Settings, Users};
+use weir_pool::{PoolLimits, Target};
+use weir_proxy::{Known, ListedUser, PoolSettings, Settings, Users};
 
 /// What clients meet: limits, users, TLS. A self-signed certificate that is in use already (`old`) stays.
 pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
@@ -32,8 +32,10 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
         limits: Arc::new(config.limits.clone()),
         users: Users::new(config.users.iter().map(|user| {
             let passwords = std::iter::once(&user.password).chain(&user.previous).map(known).collect();
-            (user.name.clone().into_bytes(), ListedUser { passwords, replication: user.replication })
+            let user_of = ListedUser { passwords, replication: user.replication, sharing: user.sharing };
+            (user.name.clone().into_bytes(), user_of)
         })),
+        pool: pool(config)?,
         passthrough: config.auth.passthrough,
         replication_users: config
             .auth
@@ -45,6 +47,25 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
         tls: Some(context),
         self_signed: own.is_some(),
         require_tls: tls.require,
+    })
+}
+
+/// Who shares the server's connections.
+fn pool(config: &Config) -> Result<PoolSettings> {
+    let pool = &config.pool;
+    let max = config.servers.first().context("no [[server]]")?.max_connections;
+    let share = u64::from(max) * u64::from(pool.pinned_share) / 100;
+    Ok(PoolSettings {
+        sharing: pool.sharing,
+        limits: PoolLimits {
+            max,
+            min_idle: pool.min_idle,
+            idle_timeout: pool.idle_timeout,
+            max_waiting: pool.max_waiting as usize,
+            max_pinned: u32::try_from(share).unwrap_or(max).max(1),
+        },
+        max_lifetime: pool.max_lifetime,
+        queue_timeout: pool.queue_timeout,
     })
 }
 

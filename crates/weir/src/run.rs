@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
-use weir_admin::AdminState;
+use weir_admin::{AdminState, Extra, Kind};
 use weir_auth::RsaKeyPair;
 use weir_config::{Address, Config};
 use weir_control::{FileWatch, Outcome, Reloader, Service};
@@ -41,6 +41,38 @@ pub fn run(config: Config, path: Option<PathBuf>) -> Result<()> {
     // A worker that cannot end (a stuck server) must not keep the process.
     runtime.shutdown_background();
     result
+}
+
+/// What is told of the shared connections.
+fn pool_metrics(shared: &Shared) -> Vec<Extra> {
+    let usage = shared.pool.usage();
+    let gauge = |name, help, value| Extra { name, help, kind: Kind::Gauge, labels: Vec::new(), value };
+    let mut list = vec![
+        gauge(
+            "weir_pool_connections_open",
+            "Shared connections open, or being opened.",
+            f64::from(usage.open),
+        ),
+        gauge(
+            "weir_pool_connections_idle",
+            "Shared connections that nobody uses now.",
+            f64::from(usage.idle),
+        ),
+        gauge(
+            "weir_pool_connections_pinned",
+            "Shared connections that sessions keep.",
+            f64::from(usage.pinned),
+        ),
+        gauge("weir_pool_waiting", "Statements and logins that wait for a connection.", usage.waiting as f64),
+    ];
+    list.extend(shared.pins.all().map(|(reason, count)| Extra {
+        name: "weir_pins_total",
+        help: "How often a session kept its connection beyond a statement, by reason.",
+        kind: Kind::Counter,
+        labels: vec![("reason", reason.to_owned())],
+        value: count as f64,
+    }));
+    list
 }
 
 /// A running Weir.
@@ -89,8 +121,15 @@ impl Running {
         let (stop_admin, stopped) = watch::channel(false);
         let mut admin = JoinSet::new();
         if let Some(address) = &config.listen.admin {
-            let state =
-                AdminState::new(stats, Arc::clone(&readiness), env!("CARGO_PKG_VERSION"), SystemTime::now());
+            let shown = Arc::clone(&shared);
+            let pool = Box::new(move || pool_metrics(&shown));
+            let state = AdminState::new(
+                stats,
+                Arc::clone(&readiness),
+                env!("CARGO_PKG_VERSION"),
+                SystemTime::now(),
+                pool,
+            );
             listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
         }
         tasks.spawn(monitor(Arc::clone(&shared), Arc::clone(&readiness)));

@@ -21,7 +21,13 @@ async fn start(bounds: Bounds) -> Admin {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stats, readiness) = (Stats::new(2), Arc::new(Readiness::default()));
-    let state = AdminState::new(Arc::clone(&stats), Arc::clone(&readiness), "1.2.3", SystemTime::now());
+    let state = AdminState::new(
+        Arc::clone(&stats),
+        Arc::clone(&readiness),
+        "1.2.3",
+        SystemTime::now(),
+        Box::new(Vec::new),
+    );
     let (stop, stopped) = oneshot::channel();
     let served = tokio::spawn(serve_within(bounds, listener, state, async {
         let _ = stopped.await;
@@ -163,7 +169,8 @@ async fn shutdown_ends_idle_connections_and_the_listener() {
 async fn a_unix_socket_serves_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("admin.sock");
-    let state = AdminState::new(Stats::new(1), Arc::default(), "1.2.3", SystemTime::now());
+    let state =
+        AdminState::new(Stats::new(1), Arc::default(), "1.2.3", SystemTime::now(), Box::new(Vec::new));
     let served = tokio::spawn(serve(UnixListener::bind(&path).unwrap(), state, std::future::pending()));
     let stream = UnixStream::connect(&path).await.unwrap();
     let answer = ask(stream, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;

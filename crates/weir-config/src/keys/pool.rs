@@ -1,0 +1,72 @@
+//! `[pool]`: who shares server connections, and how many there are.
+
+use std::time::Duration;
+
+use super::{DAY, Default, Key, Kind, SECOND, Section, key};
+use crate::types::Sharing;
+
+pub(super) static POOL: Section = Section {
+    header: "[pool]",
+    doc: "How clients share server connections. A change holds for clients that log in after it, and for connections \
+          from their next use on.",
+    keys: &[
+        key(
+            "sharing",
+            Kind::Word(Sharing::WORDS),
+            Default::Is("\"session\""),
+            "`session`: each client keeps a server connection of its own until it leaves. `transaction`: a client has \
+             a server connection for a statement or a transaction, or as long as something pins it there (a temporary \
+             table, a lock, a prepared statement, ...; `docs/compatibility.md` lists the reasons), so thousands of \
+             clients need few.",
+        ),
+        count(
+            "min_idle",
+            0,
+            100_000,
+            "1",
+            "Idle connections that are kept however long nobody needs them, so that the first statement after a quiet \
+             time does not wait for a login.",
+        ),
+        key(
+            "idle_timeout",
+            Kind::Duration { min: SECOND, max: DAY, zero: None },
+            Default::Is("\"60s\""),
+            "An idle connection above `min_idle` is closed when nobody has needed it for this long. A minute outlasts \
+             the pauses of regular work.",
+        ),
+        key(
+            "max_lifetime",
+            Kind::Duration { min: SECOND, max: DAY, zero: Some("no limit") },
+            Default::Is("\"30m\""),
+            "A connection older than this is closed when it comes back; each at an age of its own, up to a tenth \
+             earlier, so that they do not all go at once. It bounds what a server keeps for a connection, and lets \
+             a changed address or `SET GLOBAL` take hold.",
+        ),
+        key(
+            "queue_timeout",
+            Kind::Duration { min: Duration::from_millis(10), max: DAY, zero: None },
+            Default::Is("\"10s\""),
+            "How long a statement or a login waits for a server connection when all are in use. Then it is refused with \
+             error 1040. Most clients give up after ten seconds or later.",
+        ),
+        count(
+            "max_waiting",
+            0,
+            1_000_000,
+            "10000",
+            "Statements and logins that wait at most; one more is refused at once with error 1040. As many as clients \
+             may be logged in.",
+        ),
+        key(
+            "pinned_share",
+            Kind::Count { min: 1, max: 100 },
+            Default::Is("80"),
+            "Percent of the server's connections that sessions may ask to keep beyond one statement (transactions, locks). \
+             The rest is left to single statements, so that open transactions never stop all other work.",
+        ),
+    ],
+};
+
+const fn count(name: &'static str, min: u64, max: u64, default: &'static str, doc: &'static str) -> Key {
+    key(name, Kind::Count { min, max }, Default::Is(default), doc)
+}

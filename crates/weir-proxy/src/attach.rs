@@ -1,0 +1,500 @@
+//! What a command waits for when no server connection is fit for it: a place in the pool, a login, a change of state.
+
+use crate::backend::Backend;
+use crate::exchange::{Answer, exchange};
+use crate::link::{Lease, Link, UsedBy};
+use crate::session::{Exit, Session};
+use crate::sharing::{Rebase, kind_of, login_schema, plan};
+use crate::worker::Worker;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep_until, timeout};
+use weir_model::{CloseReason, ServerFamily};
+use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
+use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
+use weir_sql::CharsetClass;
+use weir_wire::command::{self as com, Shape};
+use weir_wire::packet::ErrPacket;
+
+/// ER_CON_COUNT_ERROR.
+const TOO_MANY_CONNECTIONS: u16 = 1040;
+/// ER_NET_READ_ERROR.
+const SERVER_LOST: u16 = 1158;
+/// ER_UNKNOWN_ERROR, for what has no code of its own.
+const UNKNOWN_ERROR: u16 = 1105;
+
+/// Connections that are tried for one command.
+const TRIES: u32 = 3;
+
+/// How often a connection is reset or changed for one command: once, then the plan must do.
+const ROUNDS: u32 = 3;
+/// How often a statement that waits asks sessions for connections that they keep out of courtesy.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Empties the diagnostics area and changes nothing.
+pub(crate) const CLEANER: &[u8] = b"SET @@SESSION.last_insert_id=@@SESSION.last_insert_id";
+
+/// Why a command cannot be run.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The connection is of no use; nothing of the client's was sent on it.
+    Lost(io::Error),
+    /// The client is told.
+    Refused(ErrPacket),
+    /// The same, and the attached connection has the error among its diagnostics.
+    Failed(ErrPacket),
+    /// The session ends.
+    Exit(Exit),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// Makes a server connection fit for the command at hand, which is then taken again. What cannot be done is told to the
+/// client in answer to it.
+pub(crate) async fn attach(session: &mut Session) -> Result<(), Exit> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        match ready(session).await {
+            Ok(()) => {
+                if let Some(sharing) = &mut session.sharing {
+                    sharing.fit = true;
+                }
+                return Ok(());
+            }
+            Err(Trouble::Exit(exit)) => return Err(exit),
+            Err(Trouble::Failed(err)) => {
+                session.failed_here();
+                session.refuse_next(err);
+                return Ok(());
+            }
+            Err(Trouble::Refused(err)) => {
+                session.leave_unfit();
+                session.refuse_next(err);
+                return Ok(());
+            }
+            Err(Trouble::Lost(error)) => {
+                tracing::debug!(event = "idle_connection_lost", client = session.entry.handle.id(), error = %error);
+                let kept = session.sharing.as_ref().is_some_and(|sharing| !sharing.pins.is_free());
+                session.drop_link();
+                if kept {
+                    return Err(Exit::Close(CloseReason::ServerGone));
+                }
+                last = Some(error);
+            }
+        }
+    }
+    let why = last.map_or_else(String::new, |error| format!(" ({error})"));
+    let text = format!("Lost connection to MySQL server before the statement was sent{why}; it did not run");
+    session.refuse_next(ErrPacket::new(SERVER_LOST, b"08S01", text));
+    Ok(())
+}
+
+async fn ready(session: &mut Session) -> Result<(), Trouble> {
+    if session.sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
+        let (lease, link) = obtain(session).await?;
+        session.attach_link(lease, link);
+    }
+    let late = || Trouble::Lost(io::Error::new(io::ErrorKind::TimedOut, "limits.server_connect_timeout"));
+    let limit = session.limits.server_connect_timeout;
+    timeout(limit, make_fit(session)).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// A connection, as it is: an idle one, or a new one.
+async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
+    let granted = session.sharing.as_mut().and_then(|sharing| sharing.granted.take());
+    let (lease, grant) = match granted {
+        Some(granted) => granted,
+        None => wait(session).await?,
+    };
+    if let Grant::Idle(mut link) | Grant::Replace(mut link) = grant {
+        let own = link.worker == session.worker.index();
+        let same = session.sharing.as_ref().is_some_and(|s| link.serves(&s.key));
+        if same && link.server.stream.is_quiet() && (own || link.server.stream.rehome().is_ok()) {
+            link.worker = session.worker.index();
+            return Ok((lease, link));
+        }
+        session.worker.close_server(link.server);
+    }
+    dial(session, lease).await
+}
+
+/// Waits for what the pool gives. A client that leaves meanwhile gives its place away.
+async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
+    let shared = session.worker.shared.clone();
+    let Some(sharing) = &session.sharing else {
+        return Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone)));
+    };
+    let (need, key) = (sharing.need(), sharing.key.clone());
+    let settings = shared.settings();
+    let begun = Instant::now();
+    let waiting = match shared.pool.checkout(&key, need, session.worker.index(), begun) {
+        Found::Now(grant) => return Ok((Lease::new(&shared.pool, need == Need::Pin), grant)),
+        Found::Queued(waiting) => waiting,
+        Found::Full => return Err(Trouble::Refused(too_many("pool.max_waiting statements wait already"))),
+    };
+    let mut waiting = std::pin::pin!(waiting);
+    let until = tokio::time::Instant::now() + settings.pool.queue_timeout;
+    let mut look = tokio::time::Instant::now();
+    loop {
+        let mut timer = std::pin::pin!(sleep_until(look.min(until)));
+        let grant = poll_fn(|cx| {
+            if let Poll::Ready(grant) = waiting.as_mut().poll(cx) {
+                return Poll::Ready(Ok(Some(grant)));
+            }
+            if session.watch_client(cx).is_err() {
+                return Poll::Ready(Err(CloseReason::ClientGone));
+            }
+            if session.entry.handle.ended() {
+                return Poll::Ready(Err(CloseReason::Draining));
+            }
+            timer.as_mut().poll(cx).map(|()| Ok(None))
+        });
+        match grant.await {
+            Ok(Some(grant)) => return Ok((Lease::new(&shared.pool, need == Need::Pin), grant)),
+            Ok(None) if tokio::time::Instant::now() >= until => {
+                let seconds = settings.pool.queue_timeout.as_secs_f64();
+                let text = format!("no server connection became free within pool.queue_timeout, {seconds} s");
+                return Err(Trouble::Refused(too_many(&text)));
+            }
+            Ok(None) => {
+                shared.registry.ask_for_a_connection();
+                look += ASK_EVERY;
+            }
+            Err(reason) => return Err(Trouble::Exit(Exit::Close(reason))),
+        }
+    }
+}
+
+fn too_many(why: &str) -> ErrPacket {
+    ErrPacket::new(
+        TOO_MANY_CONNECTIONS,
+        b"08004",
+        format!("Too many connections (weir: {why}; the statement did not run)"),
+    )
+}
+
+/// Opens a connection as the session's user, and reads what it is like.
+async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trouble> {
+    let worker = &session.worker;
+    let Some(sharing) = &session.sharing else { return Err(io::Error::other("not shared").into()) };
+    let user = Arc::clone(&sharing.key.user);
+    let request = LoginRequest {
+        user: session.identity.user.clone(),
+        secret: session.secret.clone(),
+        database: login_schema(&sharing.wanted),
+        caps: session.client_caps,
+        max_packet: 1 << 24,
+        charset: session.charset_id,
+        attributes: None,
+    };
+    let connection =
+        weir_pool::login(&worker.shared.upstream, &request).await.map_err(|error: ConnectError| {
+            if error.is_unreachable() {
+                worker.stats().server_failed();
+            }
+            Trouble::Refused(error.to_client())
+        })?;
+    worker.stats().server_opened();
+    let mut server = Backend::from(connection);
+    match read_state(worker, &mut server).await {
+        Ok(actual) => {
+            let prepared = worker.no_statements();
+            let link = Link {
+                server,
+                user,
+                actual,
+                insert_id: Some(0),
+                used_by: UsedBy::Nobody,
+                prepared,
+                to_close: Vec::new(),
+                born: lease.born,
+                worker: worker.index(),
+            };
+            Ok((lease, link))
+        }
+        Err(error) => {
+            worker.close_server(server);
+            Err(Trouble::Lost(error))
+        }
+    }
+}
+
+/// What a session is like that has just begun, or was reset.
+pub(crate) async fn read_state(worker: &Worker, server: &mut Backend) -> io::Result<State> {
+    let kind = kind_of(server);
+    let values = ask(server, Base::read_text(kind).as_bytes()).await?;
+    let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+    let (base, schema) = Base::from_row(kind, &row).map_err(io::Error::other)?;
+    let base = worker.learned.lock().bases.share(base);
+    Ok(State::new(base, schema))
+}
+
+/// The row that answers a query of Weir's own.
+pub(crate) async fn ask(server: &mut Backend, sql: &[u8]) -> io::Result<Vec<Option<Vec<u8>>>> {
+    match query(server, sql).await? {
+        Answer::Done { values, warnings: 0 } => Ok(values),
+        // That FOUND_ROWS() or a variable is deprecated: the next client must not see it.
+        Answer::Done { values, .. } => match query(server, CLEANER).await? {
+            Answer::Done { .. } => Ok(values),
+            Answer::Prepared { .. } | Answer::Refused(_) => Err(io::Error::other("the answer to a SET")),
+        },
+        Answer::Prepared { .. } => Err(io::Error::other("an answer to nothing")),
+        Answer::Refused(err) => {
+            Err(io::Error::other(format!("{} {}", err.code, String::from_utf8_lossy(&err.message))))
+        }
+    }
+}
+
+async fn query(server: &mut Backend, sql: &[u8]) -> io::Result<Answer> {
+    let payload = query_payload(server.caps, sql);
+    exchange(server, &payload, Shape::Query).await
+}
+
+/// A COM_QUERY without attributes.
+fn query_payload(caps: weir_wire::caps::Caps, sql: &[u8]) -> Vec<u8> {
+    let mut payload = vec![com::QUERY];
+    if caps & weir_wire::caps::QUERY_ATTRIBUTES != 0 {
+        // No parameters, in one set.
+        payload.extend_from_slice(&[0, 1]);
+    }
+    payload.extend_from_slice(sql);
+    payload
+}
+
+/// Brings the attached connection into the state that the command at hand needs.
+async fn make_fit(session: &mut Session) -> Result<(), Trouble> {
+    let foreign = session.sharing.as_ref().is_some_and(|sharing| {
+        let new = sharing.actual.is_some();
+        new && sharing.doing.reads_variables() && sharing.used_by == UsedBy::Several
+    });
+    if foreign {
+        // A trigger of another session may have set the variable that is asked for.
+        reset(session, &[com::RESET_CONNECTION]).await?;
+    }
+    for _ in 0..ROUNDS {
+        let Some(sharing) = &session.sharing else { return Ok(()) };
+        let planned = plan(sharing, &session.worker.learned.lock().memory);
+        match planned {
+            Plan::Nothing => return finish_fit(session).await,
+            Plan::Sync(steps) => {
+                let wanted = sharing.wanted.clone();
+                sync(session, &wanted, steps).await?;
+                return finish_fit(session).await;
+            }
+            Plan::Reset(_) => reset(session, &[com::RESET_CONNECTION]).await?,
+            Plan::ChangeUser(_) => change_user(session).await?,
+            Plan::Stay(why) => {
+                let text =
+                    format!("weir: the session's state is not known ({}); connect again", why.as_str());
+                return Err(Trouble::Refused(ErrPacket::new(UNKNOWN_ERROR, b"HY000", text)));
+            }
+        }
+    }
+    Err(io::Error::other("the connection does not take the session's state").into())
+}
+
+/// The state agrees; what is left of the last statement, and prepared statements, come after it.
+async fn finish_fit(session: &mut Session) -> Result<(), Trouble> {
+    crate::prepared::prepare_for(session).await?;
+    let server = session.server_kind();
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    let there = sharing.actual.is_some().then_some(sharing.insert_id_there);
+    match sharing.next(there, server) {
+        Next::Anywhere(steps) => {
+            for step in &steps {
+                run_step(session, step).await?.map_err(Trouble::Refused)?;
+            }
+        }
+        Next::SameConnection => {}
+        Next::Unavailable(lost) => {
+            let text = format!(
+                "weir: what this statement asks of the one before it ({}) was left on a server connection that other clients \
+                 needed; run both in one transaction",
+                lost.as_str()
+            );
+            return Err(Trouble::Refused(ErrPacket::new(UNKNOWN_ERROR, b"HY000", text)));
+        }
+    }
+    if let Some(sharing) = &mut session.sharing {
+        sharing.found();
+    }
+    Ok(())
+}
+
+/// Carries out the steps of a plan.
+pub(crate) async fn sync(session: &mut Session, wanted: &State, steps: Vec<Step>) -> Result<(), Trouble> {
+    let mut warned = false;
+    for step in &steps {
+        // What it was to set is not known after a refusal, and the connection is closed.
+        warned |= run_step(session, step).await?.map_err(Trouble::Refused)? > 0;
+    }
+    if warned {
+        // That a character set is deprecated, or the like: none of the client's business.
+        ask(&mut session.server, CLEANER).await?;
+    }
+    let mut learned = session.worker.learned.lock();
+    if let Some(sharing) = &mut session.sharing
+        && let Some(actual) = &mut sharing.actual
+    {
+        synced(&steps, wanted, actual, &mut learned.memory);
+    }
+    Ok(())
+}
+
+/// Returns the number of warnings.
+async fn run_step(session: &mut Session, step: &Step) -> io::Result<Result<u16, ErrPacket>> {
+    let answer = match &step.send {
+        Send::InitDb(name) => {
+            let payload = [&[com::INIT_DB][..], name].concat();
+            exchange(&mut session.server, &payload, Shape::Single).await?
+        }
+        Send::Query(sql) => query(&mut session.server, sql).await?,
+    };
+    Ok(match answer {
+        Answer::Done { warnings, .. } => Ok(warnings),
+        Answer::Prepared { .. } => Ok(0),
+        Answer::Refused(err) => Err(err),
+    })
+}
+
+/// COM_RESET_CONNECTION, and what the connection is like after it.
+async fn reset(session: &mut Session, payload: &[u8]) -> Result<(), Trouble> {
+    if let Answer::Refused(err) = exchange(&mut session.server, payload, Shape::Single).await? {
+        return Err(io::Error::other(String::from_utf8_lossy(&err.message).into_owned()).into());
+    }
+    anew(session).await
+}
+
+/// The attached connection is like new: nothing is prepared there.
+async fn anew(session: &mut Session) -> Result<(), Trouble> {
+    let worker = session.worker.clone();
+    let actual = read_state(&worker, &mut session.server).await?;
+    let used_by = UsedBy::One(session.entry.handle.id());
+    if let Some(sharing) = &mut session.sharing {
+        sharing.actual = Some(actual);
+        sharing.insert_id_there = Some(0);
+        sharing.used_by = used_by;
+        sharing.prepared.clear();
+        sharing.to_close.clear();
+    }
+    Ok(())
+}
+
+/// COM_CHANGE_USER to the same user, without a schema.
+async fn change_user(session: &mut Session) -> Result<(), Trouble> {
+    let request = weir_wire::login::ChangeUser {
+        user: session.identity.user.clone(),
+        auth_response: Vec::new(),
+        database: Vec::new(),
+        charset: Some(u16::from(session.charset_id)),
+        plugin: None,
+        attributes: None,
+    };
+    let worker = session.worker.clone();
+    let secret = session.secret.clone();
+    change_link_user(&worker, &mut session.server, request, secret)
+        .await
+        .map_err(|error| Trouble::Lost(io::Error::other(error.to_string())))?;
+    anew(session).await
+}
+
+/// COM_CHANGE_USER on a connection that nobody else uses; returns the server's OK.
+pub(crate) async fn change_link_user(
+    worker: &Worker,
+    server: &mut Backend,
+    request: weir_wire::login::ChangeUser,
+    secret: weir_auth::Secret,
+) -> Result<Vec<u8>, ConnectError> {
+    let target = worker.shared.upstream.target();
+    server.stream.restart_sequence();
+    let early = std::mem::take(&mut server.held);
+    let mut packets = weir_net::PacketStream::new(server.stream.take(), early, weir_wire::MAX_PAYLOAD);
+    let plugin = server.greeting.plugin.clone();
+    let nonce = &mut server.nonce;
+    let changed =
+        weir_pool::change_user(&target, &mut packets, server.caps, request, secret, (&plugin, nonce)).await;
+    (server.stream, server.held) = packets.into_parts();
+    if let Some(renumber) = &mut server.renumber {
+        renumber.restart();
+    }
+    changed
+}
+
+/// Reads back what only the connection knows, before it is given back.
+pub(crate) async fn settle(session: &mut Session) -> Result<(), Exit> {
+    let limit = session.limits.server_connect_timeout;
+    let done = match timeout(limit, read_back(session)).await {
+        Ok(done) => done,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    };
+    done.map_err(|error| {
+        tracing::debug!(event = "read_back_failed", client = session.entry.handle.id(), error = %error);
+        Exit::Close(CloseReason::ServerGone)
+    })
+}
+
+/// The session is new, and its connection is as read.
+async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::Result<()> {
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    sharing.wanted = read.clone();
+    if rebase == Rebase::ChangeUser {
+        sharing.login = read;
+        return Ok(());
+    }
+    if session.server.family == ServerFamily::MariaDb {
+        // The connection has gone back to what its own login had agreed on.
+        sharing.wanted.take_names(&sharing.login);
+    }
+    if let Some(name) = sharing.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten() {
+        session.charset = CharsetClass::from_name(name);
+    }
+    sharing.actual = Some(read);
+    let planned = plan(sharing, &session.worker.learned.lock().memory);
+    if let Plan::Sync(steps) = planned {
+        let wanted = sharing.wanted.clone();
+        let synced = sync(session, &wanted, steps).await;
+        synced.map_err(|trouble| io::Error::other(format!("{trouble:?}")))?;
+    }
+    if let Some(sharing) = &mut session.sharing {
+        sharing.actual = None;
+    }
+    Ok(())
+}
+
+async fn read_back(session: &mut Session) -> io::Result<()> {
+    let worker = session.worker.clone();
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    if let Some(rebase) = sharing.rebase.take() {
+        let read = read_state(&worker, &mut session.server).await?;
+        return start_anew(session, rebase, read).await;
+    }
+    if !sharing.leftovers.owes().is_none() {
+        let values = ask(&mut session.server, sharing.leftovers.read_back_text().as_bytes()).await?;
+        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+        if !sharing.leftovers.read_back(&row) {
+            return Err(io::Error::other("the row of LAST_INSERT_ID() and FOUND_ROWS()"));
+        }
+        // The session's own may be another, where no statement of it has asked for it here.
+        let there = row.first().copied().flatten();
+        sharing.insert_id_there = there.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        sharing.leftovers_read();
+    }
+    if !sharing.wanted.is_known() {
+        let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
+        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+        sharing.wanted.read_back(&row).map_err(io::Error::other)?;
+        if sharing.succeeded {
+            let mut learned = worker.learned.lock();
+            sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
+        }
+        sharing.pins.level(weir_session::PinReason::StateUnknown, false);
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Commands of Weir's own on a server connection, between those of clients.
+
+use crate::backend::Backend;
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use weir_net::{with_scratch, write_all};
+use weir_wire::command::Shape;
+use weir_wire::frame::{put_packet, split_packet};
+use weir_wire::lenenc::Reader;
+use weir_wire::packet::{ErrPacket, parse_err};
+use weir_wire::response::{Event, Walker};
+
+/// Bytes of an answer that are taken; what Weir asks fits a thousand times over.
+const ANSWER_MAX: usize = 1 << 20;
+
+/// A server's answer to a command of Weir's own.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Done; with the values of the last row, if there were rows, and the number of warnings.
+    Done {
+        values: Vec<Option<Vec<u8>>>,
+        warnings: u16,
+    },
+    /// The server has prepared a statement, under this id.
+    Prepared {
+        id: u32,
+        warnings: u16,
+    },
+    Refused(ErrPacket),
+}
+
+/// Sends a command and reads its answer. The connection has nothing under way.
+///
+/// # Errors
+/// The connection is of no more use.
+pub(crate) async fn exchange(server: &mut Backend, payload: &[u8], shape: Shape) -> io::Result<Answer> {
+    server.stream.restart_sequence();
+    let mut packet = Vec::with_capacity(payload.len() + weir_wire::HEADER);
+    put_packet(&mut packet, 0, payload);
+    write_all(&mut server.stream, &packet).await?;
+    let (bytes, walker) = read_answer(server, shape).await?;
+    if let Some(renumber) = &mut server.renumber {
+        renumber.restart();
+    }
+    answer(&bytes, &walker)
+}
+
+async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Vec<u8>, Walker)> {
+    let mut walker = Walker::new(server.caps, 0);
+    walker.begin(shape);
+    let mut bytes = std::mem::take(&mut server.held);
+    let mut at = 0;
+    loop {
+        let (n, event) = walker.walk(&bytes[at..]).map_err(io::Error::other)?;
+        at += n;
+        match event {
+            Event::Done if at == bytes.len() => return Ok((bytes, walker)),
+            Event::More => {}
+            Event::Done | Event::LocalInfileAsked | Event::LocalInfileSent => {
+                return Err(io::Error::other("the server said more than was asked for"));
+            }
+        }
+        if bytes.len() > ANSWER_MAX {
+            return Err(io::Error::other("the server's answer is too long"));
+        }
+        let stream = &mut server.stream;
+        let read = poll_fn(|cx| {
+            with_scratch(|scratch| {
+                let polled = stream.poll_read(cx, scratch);
+                if let Poll::Ready(Ok(n)) = polled {
+                    bytes.extend_from_slice(&scratch[..n]);
+                }
+                polled
+            })
+        });
+        if read.await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+fn answer(bytes: &[u8], walker: &Walker) -> io::Result<Answer> {
+    let mut packets = Vec::new();
+    let mut rest = bytes;
+    while let Some((_, payload, behind)) = split_packet(rest) {
+        packets.push(payload);
+        rest = behind;
+    }
+    let [before @ .., last] = &packets[..] else { return Ok(done(Vec::new(), walker)) };
+    if walker.error().is_some() {
+        return Ok(Answer::Refused(parse_err(last).map_err(io::Error::other)?));
+    }
+    if let Some(prepared) = walker.prepared() {
+        return Ok(Answer::Prepared { id: prepared.id, warnings: walker.ok().warnings });
+    }
+    match before.last() {
+        Some(row) if walker.rows() > 0 => Ok(done(values(row).map_err(io::Error::other)?, walker)),
+        _ => Ok(done(Vec::new(), walker)),
+    }
+}
+
+fn done(values: Vec<Option<Vec<u8>>>, walker: &Walker) -> Answer {
+    Answer::Done { values, warnings: walker.ok().warnings }
+}
+
+/// The values of a row in text form.
+fn values(row: &[u8]) -> Result<Vec<Option<Vec<u8>>>, weir_wire::Malformed> {
+    let mut reader = Reader::new(row, "row");
+    let mut values = Vec::new();
+    while !reader.is_empty() {
+        if Reader::clone(&reader).u8()? == 0xFB {
+            reader.u8()?;
+            values.push(None);
+        } else {
+            values.push(Some(reader.lenenc_bytes()?.to_vec()));
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,182 @@
+//! Server connections that sessions share: what is kept of each, and the right to have one.
+
+use crate::backend::Backend;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use weir_config::Sharing;
+use weir_pool::{Pool, PoolLimits};
+use weir_session::{PinReason, PinSet, ServerStatements, State};
+use weir_wire::caps::{self, Caps};
+
+/// The connections of the server, shared by all workers.
+pub type ServerPool = Pool<Key, Link>;
+
+/// What must be equal for a session to use a connection: the account, and what was agreed about packets and sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub user: Arc<[u8]>,
+    pub dialect: Caps,
+}
+
+impl Key {
+    /// `agreed` are the flags asked of the server.
+    pub(crate) fn new(user: &[u8], agreed: Caps) -> Self {
+        Self { user: user.into(), dialect: agreed & !OF_THE_LINK }
+    }
+}
+
+/// Flags that concern the login or the link to the server, and no session.
+const OF_THE_LINK: Caps =
+    caps::CONNECT_WITH_DB | caps::CONNECT_ATTRS | caps::SSL | caps::COMPRESS | caps::ZSTD_COMPRESSION;
+
+/// Whose statements a connection has run since it was made or reset. A trigger may have set user variables that no
+/// text shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UsedBy {
+    Nobody,
+    /// The session with this id of Weir's.
+    One(u32),
+    Several,
+}
+
+impl UsedBy {
+    pub fn and(self, session: u32) -> Self {
+        match self {
+            Self::Nobody => Self::One(session),
+            Self::One(other) if other == session => self,
+            Self::One(_) | Self::Several => Self::Several,
+        }
+    }
+
+    /// Whether another session than this may have left something.
+    pub fn by_others(self, session: u32) -> bool {
+        self.and(session) == Self::Several
+    }
+}
+
+/// A server connection that nobody uses.
+#[derive(Debug)]
+pub struct Link {
+    pub(crate) server: Backend,
+    /// Who is logged in.
+    pub(crate) user: Arc<[u8]>,
+    /// What its session is like.
+    pub(crate) actual: State,
+    /// What LAST_INSERT_ID() is there, where that is known.
+    pub(crate) insert_id: Option<u64>,
+    pub(crate) used_by: UsedBy,
+    pub(crate) prepared: ServerStatements,
+    /// Statements to close ahead of the next command.
+    pub(crate) to_close: Vec<u32>,
+    pub(crate) born: Instant,
+    /// The worker whose runtime knows its socket.
+    pub(crate) worker: usize,
+}
+
+impl Link {
+    /// What was agreed with the server, as in a key.
+    pub(crate) fn dialect(&self) -> Caps {
+        self.server.caps & !OF_THE_LINK
+    }
+
+    /// Whether a session of this key can use it.
+    pub(crate) fn serves(&self, key: &Key) -> bool {
+        self.user == key.user && self.dialect() == key.dialect
+    }
+}
+
+/// The right to a server connection, of a pool that counts them. Dropped, it says that the connection has ended.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pool: Arc<ServerPool>,
+    /// Counted among those that sessions keep.
+    pub pinned: bool,
+    pub born: Instant,
+    given_back: bool,
+}
+
+impl Lease {
+    pub fn new(pool: &Arc<ServerPool>, pinned: bool) -> Self {
+        Self { pool: Arc::clone(pool), pinned, born: Instant::now(), given_back: false }
+    }
+
+    /// The session keeps the connection beyond its statement.
+    pub fn pin(&mut self) {
+        if !self.pinned {
+            self.pool.pinned();
+            self.pinned = true;
+        }
+    }
+
+    fn unpin(&mut self, now: Instant) {
+        if std::mem::take(&mut self.pinned) {
+            self.pool.unpinned(now);
+        }
+    }
+
+    /// The connection comes back in order. Returned is what is not wanted any more.
+    pub fn give_back(mut self, key: Key, link: Link, until: Instant) -> Option<Link> {
+        let now = Instant::now();
+        self.unpin(now);
+        self.given_back = true;
+        let worker = link.worker;
+        self.pool.checkin(key, link, worker, now, until)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        self.unpin(now);
+        if !self.given_back {
+            self.pool.closed(now);
+        }
+    }
+}
+
+/// How often each reason has kept a connection with its session beyond a statement.
+#[derive(Debug, Default)]
+pub struct PinCounts([AtomicU64; PinReason::ALL.len()]);
+
+impl PinCounts {
+    pub(crate) fn count(&self, reasons: PinSet) {
+        reasons.iter().for_each(|reason| {
+            self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+        });
+    }
+
+    /// The reasons by name, in a fixed order.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        PinReason::ALL
+            .iter()
+            .map(|reason| (reason.as_str(), self.0[*reason as usize].load(Ordering::Relaxed)))
+    }
+}
+
+/// How connections are shared, as the configuration says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolSettings {
+    /// For users without a word of their own.
+    pub sharing: Sharing,
+    pub limits: PoolLimits,
+    /// Zero is no limit.
+    pub max_lifetime: Duration,
+    pub queue_timeout: Duration,
+}
+
+impl PoolSettings {
+    /// Until when a connection of this age may be used; `wait_timeout` is how long the server keeps it idle.
+    pub(crate) fn until(&self, born: Instant, id: u32, wait_timeout: Option<u64>, now: Instant) -> Instant {
+        /// No connection is kept idle for longer, whatever the servers say: their own default is eight hours.
+        const DAY: Duration = Duration::from_secs(24 * 3600);
+        let by_age = match self.max_lifetime {
+            Duration::ZERO => now + DAY,
+            // Up to a tenth less, so that connections made together do not end together.
+            life => born + life - life / 1000 * (id % 100),
+        };
+        // A fifth before the server would close it.
+        let by_wait = wait_timeout.map_or(DAY, |s| Duration::from_millis(s.saturating_mul(800)).min(DAY));
+        by_age.min(now + by_wait)
+    }
+}

@@ -1,0 +1,171 @@
+//! The server's part of a login: a connection of the client's own, or one that it shares.
+
+use crate::attach::{change_link_user, read_state};
+use crate::backend::Backend;
+use crate::link::{Key, Lease, Link};
+use crate::login::{Identity, is_access_denied, open_server};
+use crate::settings::Settings;
+use crate::sharing::Sharing;
+use crate::worker::Worker;
+use std::time::Instant;
+use tokio::time::timeout;
+use weir_auth::Secret;
+use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
+use weir_wire::caps;
+use weir_wire::login::ChangeUser;
+use weir_wire::packet::parse_ok_head;
+
+/// A server connection for a client that logs in, confirmed by the server.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub server: Backend,
+    pub status: u16,
+    /// The server's OK, as the client shall see it.
+    pub ok: Vec<u8>,
+    /// Present where the connection is shared.
+    pub sharing: Option<Box<Sharing>>,
+}
+
+/// Logs in at the server with the first of the user's passwords that it takes.
+pub(crate) async fn open(
+    worker: &Worker,
+    settings: &Settings,
+    identity: &Identity,
+    request: LoginRequest,
+) -> Result<(Opened, Secret), ConnectError> {
+    let user = settings.users.get(&identity.user);
+    let sharing = user.and_then(|user| user.sharing).unwrap_or(settings.pool.sharing);
+    if sharing == weir_config::Sharing::Transaction {
+        return open_shared(worker, settings, identity, request).await;
+    }
+    let (connection, secret) = open_server(worker, identity, request).await?;
+    worker.stats().server_opened();
+    let (status, ok) = (connection.status, connection.ok.clone());
+    Ok((Opened { server: Backend::from(connection), status, ok, sharing: None }, secret))
+}
+
+async fn open_shared(
+    worker: &Worker,
+    settings: &Settings,
+    identity: &Identity,
+    mut request: LoginRequest,
+) -> Result<(Opened, Secret), ConnectError> {
+    let mut refused = None;
+    for secret in identity.candidates() {
+        request.secret = secret.clone();
+        match one(worker, settings, &request).await {
+            Ok(opened) => {
+                identity.accepted(worker, secret);
+                return Ok((opened, secret.clone()));
+            }
+            Err(error) => {
+                let wrong = is_access_denied(&error);
+                refused = Some(error);
+                if !wrong {
+                    break;
+                }
+            }
+        }
+    }
+    let error = refused.unwrap_or(ConnectError::Full { server: String::new(), limit: 0 });
+    identity.rejected(worker, &error);
+    if error.is_unreachable() {
+        worker.stats().server_failed();
+    }
+    Err(error)
+}
+
+/// Confirms one password: on an idle connection by COM_CHANGE_USER, or by a login.
+async fn one(worker: &Worker, settings: &Settings, request: &LoginRequest) -> Result<Opened, ConnectError> {
+    let shared = &worker.shared;
+    let target = shared.upstream.target();
+    let offered = shared.upstream.greeting().map_or(request.caps, |greeting| greeting.caps);
+    let changed = |_| ConnectError::Changed { server: target.name.clone() };
+    let key = Key::new(&request.user, caps::requested(request.caps, offered).map_err(changed)?);
+    let full = || ConnectError::Full { server: target.name.clone(), limit: target.max_connections };
+    let grant = match shared.pool.checkout(&key, Need::Statement, worker.index(), Instant::now()) {
+        Found::Now(grant) => grant,
+        Found::Queued(waiting) => timeout(settings.pool.queue_timeout, waiting).await.map_err(|_| full())?,
+        Found::Full => return Err(full()),
+    };
+    let mut lease = Lease::new(&shared.pool, false);
+    if let Grant::Idle(link) | Grant::Replace(link) = grant {
+        let born = link.born;
+        match reuse(worker, link, &key, request).await {
+            Ok((server, ok)) => {
+                lease.born = born;
+                return finish(worker, lease, key, server, ok).await;
+            }
+            Err(Some(refusal)) => return Err(refusal),
+            Err(None) => {}
+        }
+    }
+    let connection = weir_pool::login(&shared.upstream, request).await?;
+    worker.stats().server_opened();
+    let ok = connection.ok.clone();
+    finish(worker, lease, key, Backend::from(connection), ok).await
+}
+
+/// Changes the user of an idle connection. `Err(None)`: it is of no use, and another is needed.
+async fn reuse(
+    worker: &Worker,
+    mut link: Link,
+    key: &Key,
+    request: &LoginRequest,
+) -> Result<(Backend, Vec<u8>), Option<ConnectError>> {
+    let own = link.worker == worker.index();
+    let usable = link.dialect() == key.dialect
+        && worker.shared.upstream.is_current(link.server.place)
+        && link.server.stream.is_quiet()
+        && (own || link.server.stream.rehome().is_ok());
+    if !usable {
+        worker.close_server(link.server);
+        return Err(None);
+    }
+    let change = ChangeUser {
+        user: request.user.clone(),
+        auth_response: Vec::new(),
+        database: request.database.clone().unwrap_or_default(),
+        charset: Some(u16::from(request.charset)),
+        plugin: None,
+        attributes: request.attributes.clone(),
+    };
+    let limit = worker.shared.upstream.target().connect_timeout;
+    let changed = timeout(limit, change_link_user(worker, &mut link.server, change, request.secret.clone()));
+    match changed.await {
+        Ok(Ok(ok)) => Ok((link.server, ok)),
+        Ok(Err(error)) => {
+            worker.close_server(link.server);
+            // A connection that breaks had ended before; what the server says in words is its word.
+            Err(matches!(error, ConnectError::Refused { .. } | ConnectError::Auth { .. }).then_some(error))
+        }
+        Err(_) => {
+            worker.close_server(link.server);
+            Err(None)
+        }
+    }
+}
+
+async fn finish(
+    worker: &Worker,
+    lease: Lease,
+    key: Key,
+    mut server: Backend,
+    ok: Vec<u8>,
+) -> Result<Opened, ConnectError> {
+    let name = || worker.shared.upstream.target().name.clone();
+    let protocol = |what: String| ConnectError::Protocol { server: name(), what };
+    let head = parse_ok_head(&ok).map_err(|e| protocol(e.to_string()));
+    let state = read_state(worker, &mut server).await.map_err(|e| protocol(e.to_string()));
+    match (head, state) {
+        (Ok(head), Ok(state)) => {
+            let link = (state, worker.no_statements());
+            let sharing = Some(Box::new(Sharing::new(key, lease, link, head.status)));
+            Ok(Opened { server, status: head.status, ok, sharing })
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            worker.close_server(server);
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Prepared statements of a session that shares connections. The client's ids are Weir's; each connection has its own,
+//! and a statement is prepared there when it is first executed there.
+
+use crate::attach::{self, Trouble};
+use crate::command::statement_id;
+use crate::doing::Doing;
+use crate::exchange::{Answer, exchange};
+use crate::session::{Exit, Session};
+use crate::sharing::Sharing;
+use std::sync::Arc;
+use std::task::Context;
+use weir_model::ServerFamily;
+use weir_session::{
+    ClientStatement, Needs, PinReason, Plan, PreparedKey, Refusal, ServerStatements, plan_sync,
+};
+use weir_sql::Facts;
+use weir_wire::command::{self as com, Shape};
+use weir_wire::execute::Execute;
+use weir_wire::frame::{Header, put_packet};
+use weir_wire::packet::{ErrPacket, ok_payload, status};
+use weir_wire::{HEADER, MAX_PAYLOAD};
+
+/// ER_UNKNOWN_STMT_HANDLER: also what a server says that has forgotten a statement.
+pub(crate) const UNKNOWN_STATEMENT: u16 = 1243;
+/// ER_MAX_PREPARED_STMT_COUNT_REACHED.
+const TOO_MANY_STATEMENTS: u16 = 1461;
+/// ER_WRONG_ARGUMENTS.
+const WRONG_ARGUMENTS: u16 = 1210;
+
+/// A number that no server gives: they count from 1, for each connection or for all.
+const NO_STATEMENT: u32 = u32::MAX - 1;
+
+/// What becomes of a command about a prepared statement.
+#[derive(Debug)]
+pub(crate) enum Handled {
+    /// It is sent as it stands.
+    Pass,
+    /// It is sent as this packet.
+    Packet(Vec<u8>),
+    /// Weir has answered it, or it needs no answer.
+    Done,
+    /// A connection must be made fit for it first.
+    Wait,
+}
+
+impl Session {
+    /// Decides about a command of a session that shares connections, whatever it is about. `payload` may be the
+    /// beginning of a long one.
+    pub(crate) fn share(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        payload: &[u8],
+        len: usize,
+    ) -> Result<Handled, Exit> {
+        let Some(sharing) = &mut self.sharing else { return Ok(Handled::Pass) };
+        if let Some(err) = sharing.refusal.take() {
+            if matches!(com::shape(command), Shape::None) {
+                // There is no answer to put it in, and what follows would run without this.
+                return Err(Exit::Close(weir_model::CloseReason::ServerGone));
+            }
+            self.refuse_command(cx, command, len, &err)?;
+            return Ok(Handled::Done);
+        }
+        (sharing.executing, sharing.announced) = (None, None);
+        let id = payload.get(1..).and_then(statement_id);
+        match (command, id) {
+            (com::STMT_PREPARE, _) if sharing.statements.len() >= self.limits.max_statements as usize => {
+                let err = ErrPacket::new(
+                    TOO_MANY_STATEMENTS,
+                    b"42000",
+                    format!(
+                        "Can't create more than max_prepared_stmt_count statements (current value: {}; weir: limits.max_statements)",
+                        self.limits.max_statements
+                    ),
+                );
+                self.refuse_command(cx, command, len, &err)?;
+                return Ok(Handled::Done);
+            }
+            (com::STMT_CLOSE, Some(id)) => {
+                self.close_statement(id);
+                self.begin(command, Shape::None);
+                self.after_request();
+                return Ok(Handled::Done);
+            }
+            (com::STMT_RESET, Some(id)) if self.resets_itself(id) => {
+                let mut out = Vec::new();
+                put_packet(&mut out, 1, &ok_payload(self.walker.status() & status::OF_THE_SESSION));
+                self.begin(command, Shape::Single);
+                self.answer(cx, command, len, &out)?;
+                return Ok(Handled::Done);
+            }
+            (com::STMT_EXECUTE | com::STMT_BULK_EXECUTE, Some(id)) if !self.has_statement(id) => {
+                return self.unknown_statement(payload);
+            }
+            (com::STMT_EXECUTE | com::STMT_BULK_EXECUTE, Some(id)) => {
+                if let Err(err) = self.bind(id, payload) {
+                    self.refuse_command(cx, command, len, &err)?;
+                    return Ok(Handled::Done);
+                }
+            }
+            (com::STMT_FETCH | com::STMT_RESET | com::STMT_SEND_LONG_DATA, Some(id)) => {
+                if !self.has_statement(id) {
+                    return self.unknown_statement(payload);
+                }
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.executing = Some(sharing.statements.resolve(id));
+                }
+            }
+            _ => {}
+        }
+        if !self.checkout(command, payload) {
+            return Ok(Handled::Wait);
+        }
+        Ok(self.with_server_id(command, payload).map_or(Handled::Pass, Handled::Packet))
+    }
+
+    fn has_statement(&self, id: u32) -> bool {
+        // MySQL does not know "the last one".
+        let named = id != u32::MAX || self.server.family == ServerFamily::MariaDb;
+        named && self.sharing.as_ref().is_some_and(|sharing| sharing.statements.get(id).is_ok())
+    }
+
+    /// A command about a statement that the client does not have: the server says so in its own words, unless it knows that
+    /// number as another client's. Then it is asked about one that nobody has.
+    fn unknown_statement(&mut self, payload: &[u8]) -> Result<Handled, Exit> {
+        if !self.checkout(com::SLEEP, payload) {
+            return Ok(Handled::Wait);
+        }
+        let id = payload.get(1..).and_then(statement_id).unwrap_or_default();
+        let taken = |sharing: &Sharing| sharing.prepared.has_id(id) || sharing.to_close.contains(&id);
+        if !self.sharing.as_ref().is_some_and(|sharing| taken(sharing)) {
+            return Ok(Handled::Pass);
+        }
+        let mut out = payload.to_vec();
+        if let Some(place) = out.get_mut(1..5) {
+            place.copy_from_slice(&NO_STATEMENT.to_le_bytes());
+        }
+        Ok(Handled::Packet(framed(&out)))
+    }
+
+    /// Takes the types of an execution.
+    fn bind(&mut self, id: u32, payload: &[u8]) -> Result<(), ErrPacket> {
+        let family = self.server.family;
+        let Some(sharing) = &mut self.sharing else { return Ok(()) };
+        let params = sharing.statements.get(id).map_err(|_| unknown(id, com::STMT_EXECUTE, family))?.params();
+        sharing.executing = Some(sharing.statements.resolve(id));
+        // One that ends too early is the server's to refuse.
+        let Ok(execute) = Execute::parse(payload, params, self.client_caps) else { return Ok(()) };
+        match sharing.statements.bind(id, execute.types) {
+            Ok(_) => Ok(()),
+            Err(Refusal::Unbound) => {
+                Err(ErrPacket::new(WRONG_ARGUMENTS, b"HY000", "Incorrect arguments to mysqld_stmt_execute"))
+            }
+            Err(Refusal::Unknown | Refusal::TooMany) => Err(unknown(id, com::STMT_EXECUTE, family)),
+        }
+    }
+
+    /// Whether a reset of a statement has nothing to do on a server.
+    fn resets_itself(&mut self, id: u32) -> bool {
+        let server = self.server_kind();
+        let Some(sharing) = &mut self.sharing else { return false };
+        let idle = |s: &ClientStatement| !s.has_long_data() && !s.has_cursor();
+        let itself = !sharing.is_attached() && sharing.statements.get(id).is_ok_and(idle);
+        if itself {
+            sharing.leftovers.after_command(com::STMT_RESET, true, server);
+        }
+        itself
+    }
+
+    /// COM_STMT_CLOSE: the connection keeps the statement for the next client that prepares the same, unless something of
+    /// this one is left in it.
+    fn close_statement(&mut self, id: u32) {
+        self.statements.remove(&id);
+        let Some(sharing) = &mut self.sharing else { return };
+        let used = sharing.statements.get(id).is_ok_and(|s| s.has_long_data() || s.has_cursor());
+        if let Some(closed) = sharing.statements.close(id)
+            && (used || closed.key().is_bound())
+        {
+            sharing.to_close.extend(sharing.prepared.forget(closed.key()));
+        }
+        sharing.level_statements();
+    }
+
+    /// The packet of a command with the connection's own id of the statement.
+    fn with_server_id(&mut self, command: u8, payload: &[u8]) -> Option<Vec<u8>> {
+        let sharing = self.sharing.as_mut()?;
+        let statement = sharing.statements.get(sharing.executing?).ok()?;
+        if !matches!(command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
+            let id = sharing.prepared.id(statement.key())?;
+            let mut out = payload.to_vec();
+            out.get_mut(1..5)?.copy_from_slice(&id.to_le_bytes());
+            return Some(framed(&out));
+        }
+        let Needs::Nothing { server_id, types } = sharing.prepared.need(statement) else { return None };
+        // Where the client says "the last one", the server is told the same if it was the last there, too.
+        let last =
+            payload.get(1..).and_then(statement_id) == Some(u32::MAX) && sharing.last_prepared == server_id;
+        let server_id = if last { u32::MAX } else { server_id };
+        let Ok(execute) = Execute::parse(payload, statement.params(), self.client_caps) else {
+            let mut out = payload.to_vec();
+            out.get_mut(1..5)?.copy_from_slice(&server_id.to_le_bytes());
+            return Some(framed(&out));
+        };
+        let missing = statement.types().filter(|_| types && execute.types.is_none());
+        Some(framed(&execute.rewritten(payload, server_id, missing.map(|types| &**types))))
+    }
+
+    /// Decides about the beginning of a long command; `bytes` begin with the packet's header.
+    pub(crate) fn share_part(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        so_far: &[u8],
+        bytes: &[u8],
+    ) -> Result<Handled, Exit> {
+        if self.sharing.is_none() {
+            return Ok(Handled::Pass);
+        }
+        if let Some(sharing) = &mut self.sharing {
+            sharing.partial = true;
+        }
+        let handled = self.share(cx, command, so_far, bytes.len());
+        if let Some(sharing) = &mut self.sharing {
+            sharing.partial = false;
+        }
+        match handled? {
+            Handled::Packet(packet) => {
+                let err = || {
+                    let text = "weir: a packet of 16 MiB without the types of its parameters; send them with each execution";
+                    Exit::Tell(
+                        weir_model::CloseReason::ClientProtocol,
+                        ErrPacket::new(WRONG_ARGUMENTS, b"HY000", text),
+                    )
+                };
+                begun(&packet, bytes).map(Handled::Packet).ok_or_else(err)
+            }
+            // The rest of what was refused would be taken for commands.
+            Handled::Done => Err(Exit::Close(weir_model::CloseReason::ServerUnreachable)),
+            other => Ok(other),
+        }
+    }
+
+    /// Looks whether the server has announced a statement, and gives it an id for the client.
+    pub(crate) fn announce(&mut self) {
+        let (Some(announced), Some(sharing)) = (self.walker.prepared(), &mut self.sharing) else { return };
+        let Doing::Prepare { text, whole } = &sharing.doing else { return };
+        if sharing.announced.is_some() {
+            return;
+        }
+        let key = PreparedKey::new(Arc::clone(text), &sharing.wanted).filter(|_| *whole);
+        let key = match key {
+            Some(key) => key,
+            None => {
+                // It cannot be prepared elsewhere: the connection is kept.
+                sharing.pins.add(PinReason::SqlPrepare.into());
+                PreparedKey::bound(Arc::clone(text), announced.id)
+            }
+        };
+        let limit = self.limits.max_statements as usize;
+        // The limit was looked at before the command was sent.
+        let Ok(id) = sharing.statements.add(Arc::new(key), announced.params, limit) else { return };
+        let key = sharing.statements.get(id).map(|statement| Arc::clone(statement.key()));
+        if let Ok(key) = key {
+            sharing.to_close.extend(sharing.prepared.prepared(key, announced.id));
+            sharing.last_prepared = announced.id;
+        }
+        // It was added just now.
+        let _ = sharing.statements.set_columns(id, u64::from(announced.columns));
+        sharing.announced = Some(id);
+        sharing.patch = true;
+    }
+
+    /// The id to put into the answer at hand, once.
+    pub(crate) fn take_announced(&mut self) -> Option<u32> {
+        let sharing = self.sharing.as_mut()?;
+        sharing.announced.filter(|_| std::mem::take(&mut sharing.patch))
+    }
+
+    /// The id by which the client knows the statement that was just prepared.
+    pub(crate) fn client_statement_id(&self, server_id: u32) -> u32 {
+        self.sharing.as_ref().and_then(|sharing| sharing.announced).unwrap_or(server_id)
+    }
+}
+
+impl Sharing {
+    /// Whether a connection with these statements lacks the one that the command at hand is about.
+    pub fn lacks_statement(&self, prepared: &ServerStatements) -> bool {
+        let statement = self.executing.and_then(|id| self.statements.get(id).ok());
+        statement.is_some_and(|statement| prepared.id(statement.key()).is_none())
+    }
+
+    /// Sets or ends the pins of cursors and long data.
+    pub fn level_statements(&mut self) {
+        self.pins.level(PinReason::Cursor, self.statements.any_cursor());
+        self.pins.level(PinReason::LongData, self.statements.any_long_data());
+    }
+
+    /// What a statement command makes of its statement.
+    pub fn statement_ended(&mut self, command: u8, error: Option<u16>, flags: u16, columns: Option<u64>) {
+        let Some(id) = self.executing.take() else { return };
+        let key = self.statements.get(id).map(|s| Arc::clone(s.key())).ok();
+        // Statements that are gone meanwhile have nothing to be marked.
+        let _ = match command {
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
+                if let Some(columns) = columns {
+                    let _ = self.statements.set_columns(id, columns);
+                }
+                if let (Some(code), Some(key)) = (error, &key) {
+                    self.prepared.forget_types(key);
+                    if code == UNKNOWN_STATEMENT {
+                        self.to_close.extend(self.prepared.forget(key));
+                    }
+                }
+                self.statements.executed(id, error.is_none() && flags & status::CURSOR_EXISTS != 0)
+            }
+            com::STMT_FETCH if error.is_some() || flags & status::LAST_ROW_SENT != 0 => {
+                self.statements.fetched_all(id)
+            }
+            com::STMT_RESET if error.is_none() => self.statements.reset(id),
+            com::STMT_SEND_LONG_DATA => self.statements.long_data(id),
+            _ => Ok(()),
+        };
+        self.level_statements();
+    }
+}
+
+/// Prepares on the attached connection what the command at hand needs and it has not. The text is read as it was when
+/// the client prepared it: under the schema, `sql_mode` and character sets of then.
+pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
+    let Some(key) = statement.map(|s| Arc::clone(s.key())).filter(|key| sharing.prepared.id(key).is_none())
+    else {
+        return Ok(());
+    };
+    let now = sharing.wanted.clone();
+    let then = key.prepare_state(&now);
+    let differs = !then.same_as(&now);
+    if differs {
+        sharing.actual = Some(now.clone());
+        change(session, &then, &now).await?;
+    }
+    let payload = [&[com::STMT_PREPARE][..], key.text()].concat();
+    let answer = exchange(&mut session.server, &payload, Shape::Prepare).await?;
+    let id = match answer {
+        Answer::Prepared { id, warnings } => {
+            if warnings > 0 {
+                // What is deprecated was told when the client prepared it.
+                attach::ask(&mut session.server, attach::CLEANER).await?;
+            }
+            id
+        }
+        Answer::Refused(err) if differs => return Err(Trouble::Refused(err)),
+        Answer::Refused(err) => return Err(Trouble::Failed(err)),
+        Answer::Done { .. } => return Err(std::io::Error::other("the answer to COM_STMT_PREPARE").into()),
+    };
+    if differs {
+        change(session, &now, &then).await?;
+    }
+    if let Some(sharing) = &mut session.sharing {
+        sharing.to_close.extend(sharing.prepared.prepared(key, id));
+        sharing.last_prepared = id;
+    }
+    Ok(())
+}
+
+async fn change(
+    session: &mut Session,
+    to: &weir_session::State,
+    from: &weir_session::State,
+) -> Result<(), Trouble> {
+    let planned = plan_sync(to, from, &session.worker.learned.lock().memory);
+    match planned {
+        Plan::Nothing => Ok(()),
+        Plan::Sync(steps) => attach::sync(session, to, steps).await,
+        Plan::Reset(_) | Plan::ChangeUser(_) | Plan::Stay(_) => {
+            let text = "weir: this statement was prepared without a default schema and cannot be prepared again; prepare it anew";
+            Err(Trouble::Refused(ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)))
+        }
+    }
+}
+
+/// What an execution of a statement is to the session's state.
+pub(crate) fn doing(sharing: &Sharing, id: u32, mode: weir_sql::LexMode) -> Doing {
+    match sharing.statements.get(id) {
+        Ok(statement) => {
+            let sql = Arc::clone(statement.key().text());
+            Doing::of_text(&sql, Facts::of(&sql, mode, false))
+        }
+        Err(_) => Doing::Command(com::SLEEP),
+    }
+}
+
+fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
+    let by = match command {
+        _ if family == ServerFamily::MySql => "mysql_stmt_precheck",
+        com::STMT_FETCH => "mysqld_stmt_fetch",
+        com::STMT_RESET => "mysqld_stmt_reset",
+        _ => "mysqld_stmt_execute",
+    };
+    let text = format!("Unknown prepared statement handler ({id}) given to {by}");
+    ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)
+}
+
+/// The first bytes of a long command, as they are sent: those of `packet` in place of `bytes`.
+fn begun(packet: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+    let header = Header::peek(bytes)?;
+    let more = packet.len().checked_sub(bytes.len())?;
+    let len = header.len + more;
+    // A packet that is full already has no room for types; the client then has to send them.
+    let fits = more == 0 || len < MAX_PAYLOAD;
+    fits.then(|| {
+        [&Header { len, ..header }.to_bytes()[..], packet.get(HEADER..).unwrap_or_default()].concat()
+    })
+}
+
+fn framed(payload: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(payload.len() + HEADER);
+    put_packet(&mut packet, 0, payload);
+    packet
+}

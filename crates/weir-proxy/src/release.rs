@@ -1,0 +1,143 @@
+//! Step 11 for a session that shares connections: when its connection goes, and where to.
+
+use crate::link::Link;
+use crate::session::{Exit, Phase, Session};
+use std::sync::Arc;
+use std::time::Instant;
+use weir_session::{PinSet, ServerStatements, Variable};
+use weir_wire::command as com;
+use weir_wire::packet::ErrPacket;
+
+impl Session {
+    /// Between two commands: gives the connection back, if nothing keeps it. What must be read from it before is said as
+    /// an exit.
+    pub(crate) fn release(&mut self) -> Result<(), Exit> {
+        let Some(sharing) = &mut self.sharing else { return Ok(()) };
+        if self.phase != Phase::Idle || self.closing.is_some() || sharing.fit || !self.to_server.is_empty() {
+            return Ok(());
+        }
+        let releasable = sharing.is_releasable();
+        let Some(lease) = &mut sharing.lease else { return Ok(()) };
+        if !releasable {
+            lease.pin();
+            let why = sharing.pins.why();
+            self.worker.shared.pins.count(why.without(sharing.counted));
+            sharing.counted = why;
+            let courteous = sharing.is_courteous();
+            if courteous && self.entry.handle.take_asked() {
+                sharing.pins.hold(PinSet::EMPTY);
+            } else {
+                if courteous && !std::mem::replace(&mut sharing.offered, true) {
+                    self.worker.shared.registry.offer(&self.entry.handle);
+                }
+                return Ok(());
+            }
+        }
+        if sharing.must_read_back() {
+            return Err(Exit::Settle);
+        }
+        self.give_back();
+        Ok(())
+    }
+
+    /// After everything was read back.
+    pub(crate) fn give_back_if_free(&mut self) {
+        if self.sharing.as_ref().is_some_and(|s| s.pins.is_free()) {
+            self.give_back();
+        }
+    }
+
+    /// Gives the connection back to the pool; one that is not fit for others is closed.
+    pub(crate) fn give_back(&mut self) {
+        let sound = self.is_sound();
+        let now = Instant::now();
+        let Some(sharing) = &mut self.sharing else { return };
+        let Some(lease) = sharing.lease.take() else { return };
+        let away = self.server.away();
+        let killed = self.entry.handle.detach();
+        let server = std::mem::replace(&mut self.server, away);
+        sharing.last_id = server.id;
+        sharing.counted = PinSet::EMPTY;
+        let settings = self.worker.shared.settings();
+        let wait_timeout = sharing.wanted.get(Variable::WAIT_TIMEOUT).flatten();
+        let wait_timeout = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        let link = Link {
+            user: Arc::clone(&sharing.key.user),
+            actual: sharing.wanted.clone(),
+            insert_id: sharing.insert_id_there,
+            used_by: sharing.used_by.and(self.entry.handle.id()),
+            prepared: std::mem::replace(&mut sharing.prepared, ServerStatements::new(1, 0)),
+            to_close: std::mem::take(&mut sharing.to_close),
+            born: lease.born,
+            worker: self.worker.index(),
+            server,
+        };
+        if !sound || killed || !self.worker.shared.upstream.is_current(link.server.place) {
+            self.worker.close_link(link, lease);
+            return;
+        }
+        let until = settings.pool.until(lease.born, link.server.id, wait_timeout, now);
+        if let Some(unwanted) = lease.give_back(sharing.key.clone(), link, until) {
+            self.worker.close_server(unwanted.server);
+        }
+    }
+
+    /// Whether nothing is under way on the connection and nothing of it is held.
+    fn is_sound(&self) -> bool {
+        self.phase == Phase::Idle
+            && self.to_server.is_empty()
+            && self.server.held.is_empty()
+            && self.walker.at_boundary()
+            && self.sharing.as_ref().is_some_and(|s| s.wanted.is_known() && s.actual.is_none())
+    }
+
+    /// The connection is of no more use.
+    pub(crate) fn drop_link(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        (sharing.actual, sharing.fit, sharing.switched) = (None, false, false);
+        if let Some(lease) = sharing.lease.take() {
+            let away = self.server.away();
+            self.entry.handle.detach();
+            let server = std::mem::replace(&mut self.server, away);
+            self.worker.close_server(server);
+            drop(lease);
+        }
+    }
+
+    /// The command at hand cannot be run: a connection that was attached for it goes again.
+    pub(crate) fn leave_unfit(&mut self) {
+        if self.sharing.as_ref().is_some_and(|sharing| sharing.actual.is_some()) {
+            self.drop_link();
+            if let Some(sharing) = &mut self.sharing {
+                sharing.actual = None;
+            }
+        }
+    }
+
+    /// The command at hand has failed on the attached connection before it was sent.
+    pub(crate) fn failed_here(&mut self) {
+        let server = self.server_kind();
+        if let Some(sharing) = &mut self.sharing {
+            sharing.actual = None;
+            sharing.leftovers.after_command(com::SLEEP, false, server);
+            sharing.pins.hold(sharing.leftovers.holds(server));
+        }
+    }
+
+    /// The command at hand is answered with this error when it is taken again.
+    pub(crate) fn refuse_next(&mut self, err: ErrPacket) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.refusal = Some(err);
+        }
+    }
+
+    /// The session ends: its connection goes back if it is as good as new, and is closed if not.
+    pub(crate) fn leave(&mut self) {
+        let Some(sharing) = &self.sharing else { return };
+        if sharing.is_attached() && sharing.pins.is_free() && sharing.rebase.is_none() {
+            self.give_back();
+        } else {
+            self.drop_link();
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! A session that shares server connections: what its client wants the connection to be like, what keeps it there, and
+//! when it may go.
+
+use crate::backend::Backend;
+use crate::doing::{Doing, Release, UNREAD};
+use crate::link::{Key, Lease, Link, UsedBy};
+use crate::prepared;
+use crate::session::{Exit, Session};
+use std::time::Instant;
+use weir_pool::{Found, Grant, Need};
+use weir_session::{
+    ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
+    Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
+};
+use weir_sql::{Facts, Transaction};
+use weir_wire::attributes::statement_offset;
+use weir_wire::command as com;
+use weir_wire::packet::ErrPacket;
+use weir_wire::response::Walker;
+
+/// Several statements may stand in one packet; see `analyse.rs`.
+const MULTI: bool = true;
+
+/// What a session has to know that shares connections.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    pub key: Key,
+    /// What the client wants; while a connection is attached, what the connection is like.
+    pub wanted: State,
+    pub pins: Pins,
+    pub leftovers: Leftovers,
+    pub doing: Doing,
+    /// Present while a connection is attached.
+    pub lease: Option<Lease>,
+    /// Granted by the pool, and not fit for the command yet.
+    pub granted: Option<(Lease, Grant<Link>)>,
+    /// What the attached connection is like, until it was made what the client wants.
+    pub actual: Option<State>,
+    /// What LAST_INSERT_ID() is there.
+    pub insert_id_there: Option<u64>,
+    /// LAST_INSERT_ID() there and of the session before a statement that may have changed it, where they differed.
+    pub foreign: Option<(u64, u64)>,
+    /// Who has used the attached connection.
+    pub used_by: UsedBy,
+    /// The connection has been made ready for the command at hand.
+    pub fit: bool,
+    /// Of the command at hand only the beginning is there.
+    pub partial: bool,
+    /// The command at hand is answered with this.
+    pub refusal: Option<ErrPacket>,
+    /// The state must be read anew, whole.
+    pub rebase: Option<Rebase>,
+    /// What the session was like when it logged in.
+    pub login: State,
+    /// The last connection that was given back.
+    pub last_id: u32,
+    /// The attached connection has been through what no reset takes back: COM_SET_OPTION, a refused COM_CHANGE_USER.
+    pub switched: bool,
+    /// The reasons that are counted already.
+    pub counted: PinSet,
+    /// The connection has been offered to others.
+    pub offered: bool,
+    /// The last command was answered without an error.
+    pub succeeded: bool,
+    /// The client's prepared statements, and those of the attached connection.
+    pub statements: ClientStatements,
+    pub prepared: ServerStatements,
+    /// Statements of the connection that are closed ahead of the next command.
+    pub to_close: Vec<u32>,
+    /// The id of the statement that was just prepared, and whether it must still be put into the answer.
+    pub announced: Option<u32>,
+    pub patch: bool,
+    /// The server's id of the statement that this session was the last to prepare on the attached connection.
+    pub last_prepared: u32,
+    /// The client's id of the prepared statement that the command at hand is about.
+    pub executing: Option<u32>,
+}
+
+/// What has made a session new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rebase {
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// COM_CHANGE_USER.
+    ChangeUser,
+}
+
+impl Sharing {
+    /// A session on a connection that was made or changed for it.
+    pub fn new(key: Key, lease: Lease, (state, prepared): (State, ServerStatements), status: u16) -> Self {
+        let mut pins = Pins::default();
+        pins.status(status);
+        Self {
+            key,
+            wanted: state.clone(),
+            pins,
+            leftovers: Leftovers::FRESH,
+            doing: Doing::Command(com::SLEEP),
+            lease: Some(lease),
+            granted: None,
+            actual: None,
+            insert_id_there: Some(0),
+            foreign: None,
+            used_by: UsedBy::Nobody,
+            fit: false,
+            partial: false,
+            refusal: None,
+            rebase: None,
+            login: state.clone(),
+            last_id: 0,
+            switched: false,
+            counted: PinSet::EMPTY,
+            offered: false,
+            succeeded: true,
+            statements: ClientStatements::default(),
+            prepared,
+            to_close: Vec::new(),
+            announced: None,
+            patch: false,
+            last_prepared: 0,
+            executing: None,
+        }
+    }
+
+    pub fn is_attached(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// What a connection is asked of the pool for.
+    pub fn need(&self) -> Need {
+        let autocommit = self.wanted.get(Variable::AUTOCOMMIT).flatten();
+        let keeps = self.doing.with(|statement| !statement.pins.is_empty()) || autocommit != Some(b"ON");
+        let begins = match &self.doing {
+            Doing::Plain { statement, .. } => statement.may_begin,
+            Doing::Text(text) => text.0.transaction != Transaction::None,
+            Doing::InitDb(_) | Doing::Prepare { .. } | Doing::Command(_) => false,
+        };
+        if keeps || begins { Need::Pin } else { Need::Statement }
+    }
+
+    /// What must be done so that the command at hand finds what the one before it left. `there`: LAST_INSERT_ID() of a
+    /// connection that was just attached; `None` for the one that the statement before it ran on.
+    pub fn next(&self, there: Option<Option<u64>>, server: Server) -> Next {
+        let keeps = there.is_some() && self.need() == Need::Pin;
+        self.doing.with(|statement| {
+            // Whoever keeps the connection may ask for its LAST_INSERT_ID() later.
+            let insert_id = if keeps { InsertId::Unknown } else { statement.insert_id };
+            let asks = insert_id != InsertId::Kept || statement.reads.contains(Reads::LAST_INSERT_ID);
+            // What a connection alone holds is worth more than an id that may not be asked for.
+            let only_here = statement.reads.minus(Reads::LAST_INSERT_ID) != Reads::NONE
+                && !statement.reads.contains(Reads::LAST_INSERT_ID);
+            let foreign = asks && !only_here && self.insert_id_there != self.leftovers.insert_id();
+            let place = match there {
+                Some(insert_id) => Place::Other { insert_id },
+                // A statement that does not touch it has left the one that was there before.
+                None if foreign => Place::Other { insert_id: self.insert_id_there },
+                None => Place::Untouched,
+            };
+            self.leftovers.next(&Statement { insert_id, ..*statement }, place, server)
+        })
+    }
+
+    /// The steps of [`Self::next`] were carried out.
+    pub fn found(&mut self) {
+        let keeps = self.actual.is_some() && self.need() == Need::Pin;
+        let asks = self.doing.with(|statement| {
+            statement.insert_id != InsertId::Kept || statement.reads.contains(Reads::LAST_INSERT_ID)
+        });
+        if keeps || asks {
+            self.insert_id_there = self.leftovers.insert_id();
+        }
+        self.actual = None;
+    }
+
+    /// Takes in how the command under way ended.
+    pub fn ended(&mut self, walker: &Walker, command: u8, server: Server, memory: &mut weir_session::Memory) {
+        let outcome = outcome(walker);
+        let before = (self.insert_id_there, self.leftovers.insert_id());
+        self.succeeded = outcome.is_ok();
+        self.statement_ended(command, walker.error(), walker.status(), walker.columns());
+        let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, .. } = self;
+        doing.with(|statement| {
+            pins.end(statement, outcome);
+            pins.add(wanted.learn(statement, outcome, &[], memory));
+            if doing.is_statement() {
+                leftovers.after(statement, outcome);
+            } else {
+                leftovers.after_command(command, outcome.is_ok(), server);
+                if command == com::STMT_PREPARE && walker.ok().warnings > 0 {
+                    leftovers.warned();
+                }
+            }
+            if statement.insert_id != InsertId::Kept || command == com::RESET_CONNECTION {
+                *insert_id_there = leftovers.insert_id();
+                if let (Some(there), Some(own)) = before {
+                    *foreign = (there != own).then_some((there, own));
+                }
+            }
+            if outcome.is_ok() && wanted.is_known() {
+                memory.remember(statement, wanted);
+            }
+        });
+        if !outcome.is_ok() && doing.several() {
+            pins.add(PinReason::MultiStatement.into());
+        }
+        self.switched |= command == com::SET_OPTION;
+        if command == com::RESET_CONNECTION && outcome.is_ok() {
+            pins.reset();
+            self.forget_statements();
+            self.rebase = Some(Rebase::Reset);
+            self.keep_switched();
+        }
+        if outcome.is_ok() && self.doing.releases(&self.wanted) {
+            // The end is on its way, and is the client's to see.
+            self.pins.add(PinReason::UnknownStatement.into());
+        }
+        self.pins.level(PinReason::StateUnknown, !self.wanted.is_known());
+        self.pins.hold(self.leftovers.holds(server));
+        self.fit = false;
+    }
+
+    /// What no reset takes back keeps the connection.
+    fn keep_switched(&mut self) {
+        if self.switched {
+            self.pins.add(PinReason::UntrackedVariable.into());
+        }
+    }
+
+    /// The server has closed all prepared statements.
+    fn forget_statements(&mut self) {
+        self.statements.clear();
+        self.prepared.clear();
+        self.to_close.clear();
+        self.executing = None;
+    }
+
+    /// LAST_INSERT_ID() was read from the connection. Where it still is another session's, the own one has not changed either.
+    pub fn leftovers_read(&mut self) {
+        if let Some((there, own)) = self.foreign.take()
+            && self.insert_id_there == Some(there)
+        {
+            self.leftovers.keep_insert_id(own);
+        }
+    }
+
+    /// Whether nothing but what can be read back keeps the connection.
+    pub fn is_releasable(&self) -> bool {
+        self.rebase.is_some() || self.pins.why().without(PinReason::StateUnknown.into()).is_empty()
+    }
+
+    /// Whether it keeps the connection only for what its next statement might ask of the last.
+    pub fn is_courteous(&self) -> bool {
+        const COURTESY: PinSet = PinSet::of(&[
+            PinReason::FoundRows,
+            PinReason::RowCount,
+            PinReason::Warnings,
+            PinReason::StateUnknown,
+        ]);
+        self.pins.why().without(COURTESY).is_empty()
+    }
+
+    pub fn must_read_back(&self) -> bool {
+        self.rebase.is_some() || !self.wanted.is_known() || self.leftovers.owes() != Reads::NONE
+    }
+}
+
+fn outcome(walker: &Walker) -> Outcome {
+    let ok = walker.ok();
+    // An answer without flags (COM_STMT_PREPARE, COM_STATISTICS) leaves them as they were.
+    let status = walker.status();
+    match walker.error() {
+        Some(code) => Outcome::Err { code },
+        None if walker.ended_rows() => Outcome::Rows { status, rows: walker.rows(), warnings: ok.warnings },
+        None => Outcome::Ok {
+            status,
+            affected_rows: ok.affected_rows,
+            insert_id: ok.last_insert_id,
+            warnings: ok.warnings,
+        },
+    }
+}
+
+impl Session {
+    /// The server, as far as its variables go.
+    pub(crate) fn server_kind(&self) -> Server {
+        Server { family: self.server.family, version: self.server.version }
+    }
+
+    /// Step 8 for a session that shares connections: true where the connection at hand is fit for this command. If not,
+    /// [`Session::exit`] says what has to be done first, and the command is taken again after that.
+    pub(crate) fn checkout(&mut self, command: u8, payload: &[u8]) -> bool {
+        let doing = self.doing(command, payload);
+        let server = self.server_kind();
+        let Some(sharing) = &mut self.sharing else { return true };
+        if std::mem::take(&mut sharing.fit) {
+            return true;
+        }
+        sharing.doing = doing;
+        if sharing.is_attached() {
+            // Nobody else has used it since the last command: what that left is there.
+            let fit = matches!(sharing.next(None, server), Next::SameConnection)
+                || sharing.next(None, server) == Next::Anywhere(Vec::new());
+            if !fit || sharing.lacks_statement(&sharing.prepared) {
+                self.exit = Some(Exit::Attach);
+                return false;
+            }
+            return true;
+        }
+        let need = sharing.need();
+        let shared = &self.worker.shared;
+        match shared.pool.checkout(&sharing.key, need, self.worker.index(), Instant::now()) {
+            Found::Now(grant) => {
+                let lease = Lease::new(&shared.pool, need == Need::Pin);
+                if let Some((lease, grant)) = self.attach_at_once(lease, grant, server)
+                    && let Some(sharing) = &mut self.sharing
+                {
+                    sharing.granted = Some((lease, grant));
+                    self.exit = Some(Exit::Attach);
+                    return false;
+                }
+                true
+            }
+            // The place in the queue is taken again by who waits for it; leaving it here loses nothing but a moment.
+            Found::Queued(_) | Found::Full => {
+                self.exit = Some(Exit::Attach);
+                false
+            }
+        }
+    }
+
+    /// Attaches an idle connection that is fit as it is; gives back what is not.
+    fn attach_at_once(
+        &mut self,
+        lease: Lease,
+        grant: Grant<Link>,
+        server: Server,
+    ) -> Option<(Lease, Grant<Link>)> {
+        let (index, id) = (self.worker.index(), self.entry.handle.id());
+        let Some(sharing) = &mut self.sharing else { return Some((lease, grant)) };
+        let Grant::Idle(link) = grant else { return Some((lease, grant)) };
+        let same = link.worker == index && sharing.wanted.same_as(&link.actual);
+        let next = sharing.next(Some(link.insert_id), server);
+        if !same
+            || next != Next::Anywhere(Vec::new())
+            || sharing.lacks_statement(&link.prepared)
+            || (sharing.doing.reads_variables() && link.used_by.by_others(id))
+            || !link.server.stream.is_quiet()
+        {
+            return Some((lease, Grant::Idle(link)));
+        }
+        self.attach_link(lease, link);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.actual = None;
+        }
+        None
+    }
+
+    /// Puts a connection under the session, as it is.
+    pub(crate) fn attach_link(&mut self, mut lease: Lease, link: Link) {
+        let Some(sharing) = &mut self.sharing else { return };
+        lease.born = link.born;
+        sharing.lease = Some(lease);
+        sharing.actual = Some(link.actual);
+        sharing.insert_id_there = link.insert_id;
+        sharing.used_by = link.used_by.and(self.entry.handle.id());
+        sharing.prepared = link.prepared;
+        sharing.to_close = link.to_close;
+        sharing.last_prepared = 0;
+        self.server = link.server;
+        self.entry.handle.attach(self.server.id, self.server.place);
+    }
+
+    /// What a command is to the state of the session.
+    fn doing(&self, command: u8, payload: &[u8]) -> Doing {
+        let partial = self.sharing.as_ref().is_some_and(|sharing| sharing.partial);
+        match command {
+            com::QUERY if partial => Doing::Plain {
+                statement: UNREAD,
+                several: false,
+                release: Release::No,
+                reads_variables: true,
+            },
+            com::QUERY => {
+                let offset = statement_offset(payload, self.server.caps).unwrap_or(payload.len());
+                let sql = &payload[offset..];
+                Doing::of_text(sql, Facts::of(sql, self.lex_mode(), MULTI))
+            }
+            com::INIT_DB => Doing::InitDb(payload.get(1..).unwrap_or_default().to_vec()),
+            com::STMT_PREPARE => {
+                Doing::Prepare { text: payload.get(1..).unwrap_or_default().into(), whole: !partial }
+            }
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => match &self.sharing {
+                Some(sharing) => prepared::doing(sharing, sharing.executing.unwrap_or(0), self.lex_mode()),
+                None => Doing::Command(command),
+            },
+            _ => Doing::Command(command),
+        }
+    }
+
+    /// A command of a session that shares connections is about to be sent.
+    pub(crate) fn sharing_begins(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            if std::mem::take(&mut sharing.offered) {
+                self.worker.shared.registry.withdraw(self.entry.handle.id());
+                self.entry.handle.take_asked();
+            }
+            let Sharing { pins, doing, .. } = &mut **sharing;
+            doing.with(|statement| pins.begin(statement));
+            if matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE)
+                && let Some(statement) = sharing.executing.and_then(|id| sharing.statements.get(id).ok())
+            {
+                self.walker.expect_columns(statement.columns());
+            }
+        }
+    }
+
+    /// Weir has answered a KILL.
+    pub(crate) fn sharing_killed(&mut self) {
+        let server = self.server_kind();
+        if let Some(sharing) = &mut self.sharing {
+            sharing.leftovers.after_command(com::PING, true, server);
+        }
+    }
+
+    /// A command that has no answer was sent.
+    pub(crate) fn sharing_unanswered(&mut self, command: u8) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.statement_ended(command, None, 0, None);
+            sharing.fit = false;
+        }
+    }
+
+    /// Its answer is complete.
+    pub(crate) fn sharing_ended(&mut self) {
+        let server = self.server_kind();
+        let Some(sharing) = &mut self.sharing else { return };
+        if self.current.command == com::RESET_CONNECTION && self.walker.error().is_none() {
+            self.statements.clear();
+            self.charset = self.login_charset;
+        }
+        let mut learned = self.worker.learned.lock();
+        sharing.ended(&self.walker, self.current.command, server, &mut learned.memory);
+    }
+
+    /// COM_CHANGE_USER was carried out on the attached connection.
+    pub(crate) fn sharing_changed_user(&mut self) {
+        let key = Key::new(&self.identity.user, self.server.caps);
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.key = key;
+        sharing.pins.changed_user();
+        sharing.pins.status(self.walker.status());
+        (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));
+        sharing.forget_statements();
+        (sharing.rebase, sharing.fit) = (Some(Rebase::ChangeUser), false);
+        sharing.keep_switched();
+    }
+
+    /// What the connection is like is not known, and cannot be found out.
+    pub(crate) fn sharing_unsure(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            // MariaDB counts refused changes and takes no more after three; no reset clears that.
+            sharing.switched = true;
+            sharing.pins.add(PinReason::UnknownStatement.into());
+            sharing.fit = false;
+        }
+    }
+}
+
+/// As [`plan_sync`], for a connection that has just been attached.
+pub(crate) fn plan(sharing: &Sharing, memory: &weir_session::Memory) -> Plan {
+    match &sharing.actual {
+        Some(actual) => plan_sync(&sharing.wanted, actual, memory),
+        None => Plan::Nothing,
+    }
+}
+
+/// The schema that a login can name: in ASCII, for its character set is not agreed yet.
+pub(crate) fn login_schema(state: &State) -> Option<Vec<u8>> {
+    match state.schema() {
+        Schema::Known(name) if name.is_ascii() => Some(name.to_vec()),
+        _ => None,
+    }
+}
+
+/// What a connection without a client is like, for [`Backend`]s that are opened.
+pub(crate) fn kind_of(server: &Backend) -> Server {
+    Server { family: server.family, version: server.version }
+}

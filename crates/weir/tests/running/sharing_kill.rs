@@ -1,0 +1,160 @@
+//! P43 where connections are shared: KILL hits the client that was meant, and never who has its connection now.
+
+use std::time::Duration;
+
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+async fn until_sleeping(admin: &mut Client, mark: &str) {
+    let sql = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT /* {mark} */%' AND STATE = 'User sleep'"
+    );
+    until("the statement runs", async || (row(admin, &sql).await == "1").then_some(())).await;
+}
+
+#[tokio::test]
+async fn p43_kill_query_hits_the_client_that_runs_and_leaves_it_its_session() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        database(&server, "sh_kill", &[]).await;
+        let weir = sharing(&server, 3, "", "");
+        let [mut victim, mut killer, mut bystander] = clients(&weir, "sh_kill").await;
+        victim.run("SET @mine = 5").await.unwrap();
+        let id = victim.greeting().connection_id;
+        for mark in ["shk1", "shk2"] {
+            victim.send(command::QUERY, format!("SELECT /* {mark} */ SLEEP(60)").as_bytes()).await.unwrap();
+            let long = format!("SELECT /* by{mark} */ SLEEP(0.3)");
+            bystander.send(command::QUERY, long.as_bytes()).await.unwrap();
+            until_sleeping(&mut admin, mark).await;
+            let response = {
+                let mut answer = std::pin::pin!(victim.receive(command::QUERY));
+                loop {
+                    // MySQL loses one in some hundred that arrive while SLEEP starts.
+                    killer.query(format!("KILL QUERY {id}")).await.unwrap();
+                    if let Ok(answer) = tokio::time::timeout(Duration::from_secs(1), &mut answer).await {
+                        break answer.unwrap();
+                    }
+                }
+            };
+            let interrupted = response.err().map(|err| err.code) == Some(1317)
+                || response.rows().next() == Some(&b"\x011"[..]);
+            assert!(interrupted, "{flavor:?}: {response:?}");
+            let other = bystander.receive(command::QUERY).await.unwrap();
+            assert_eq!(other.rows().next(), Some(&b"\x010"[..]), "{flavor:?}: {other:?}");
+            assert_eq!(row(&mut victim, "SELECT @mine, DATABASE()").await, "5|sh_kill", "{flavor:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn p43_kill_connection_ends_the_client_that_runs() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        database(&server, "sh_killc", &[]).await;
+        let weir = sharing(&server, 3, "", "");
+        let [mut victim, mut killer, mut bystander] = clients(&weir, "sh_killc").await;
+        victim.send(command::QUERY, b"SELECT /* shkc */ SLEEP(60)").await.unwrap();
+        until_sleeping(&mut admin, "shkc").await;
+        let id = victim.greeting().connection_id;
+        killer.run(&format!("KILL {id}")).await.unwrap();
+        if let Ok(response) = victim.receive(command::QUERY).await {
+            assert!(response.err().is_some() || response.closed, "{flavor:?}: {response:?}");
+        }
+        until("the client is gone", async || {
+            (metric(&weir, "weir_clients_connected").await == 2.0).then_some(())
+        })
+        .await;
+        turn(&mut bystander).await;
+        // The id is nobody's now.
+        let again = killer.query(format!("KILL {id}")).await.unwrap();
+        assert_eq!(again.err().map(|err| err.code), Some(1094), "{flavor:?}: {again:?}");
+    }
+}
+
+#[tokio::test]
+async fn p43_a_kill_of_an_idle_client_never_hits_who_has_its_connection_now() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        database(&server, "sh_killi", &["CREATE TABLE t (i INT)"]).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut busy, mut killer] = clients(&weir, "sh_killi").await;
+        for (i, kill) in ["KILL QUERY", "KILL", "KILL CONNECTION"].into_iter().enumerate() {
+            // The connection that the idle client was the last to use is that of the busy one now: no other is open.
+            let mut idle = client(&weir, "sh_killi").await;
+            turn(&mut idle).await;
+            free(&mut idle, "idle").await;
+            let mark = format!("shki{i}");
+            busy.send(command::QUERY, format!("SELECT /* {mark} */ SLEEP(0.5)").as_bytes()).await.unwrap();
+            until_sleeping(&mut admin, &mark).await;
+            let id = idle.greeting().connection_id;
+            let response = killer.query(format!("{kill} {id}")).await.unwrap();
+            assert!(response.err().is_none_or(|err| err.code == 1094), "{flavor:?}: {response:?}");
+            let other = busy.receive(command::QUERY).await.unwrap();
+            assert_eq!(other.rows().next(), Some(&b"\x010"[..]), "{flavor:?}: {kill}: {other:?}");
+            turn(&mut busy).await;
+            turn(&mut killer).await;
+            if kill == "KILL QUERY" {
+                turn(&mut idle).await;
+            } else if let Some(packet) = idle.stream().read_packet().await.unwrap() {
+                assert_eq!(packet.payload[0], 0xff, "{flavor:?}: {packet:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn p43_one_kills_oneself() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_kills", &[]).await;
+        let weir = sharing(&server, 1, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_kills").await;
+        let id = one.greeting().connection_id;
+        let response = one.query(format!("KILL {id}")).await.unwrap();
+        assert!(response.err().is_none_or(|err| matches!(err.code, 1317 | 1927)), "{flavor:?}: {response:?}");
+        if !response.closed {
+            assert!(one.stream().read_packet().await.unwrap().is_none(), "{flavor:?}: the session goes on");
+        }
+        turn(&mut two).await;
+    }
+}
+
+#[tokio::test]
+async fn p43_kills_at_random_hit_their_targets_only() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_storm", &[]).await;
+        let weir = sharing(&server, 6, "", "");
+        let mut victims: [Client; 4] = clients(&weir, "sh_storm").await;
+        let mut workers: [Client; 4] = clients(&weir, "sh_storm").await;
+        let mut killer = client(&weir, "sh_storm").await;
+        let ids: Vec<_> = victims.iter().map(|victim| victim.greeting().connection_id).collect();
+        let storm = async {
+            for i in 0..100 {
+                let response = killer.query(format!("KILL QUERY {}", ids[i % 4])).await.unwrap();
+                assert!(response.err().is_none_or(|err| matches!(err.code, 1094 | 1317)), "{response:?}");
+            }
+        };
+        let hit = async {
+            // They come and go all the time, and their connections are those of the others.
+            for i in 0..200 {
+                let victim = &mut victims[i % 4];
+                let response = victim.query("SELECT 'v', SLEEP(0.001)").await.unwrap();
+                let fine = response.err().is_none_or(|err| err.code == 1317);
+                assert!(fine, "{flavor:?}: {response:?}");
+            }
+        };
+        let spared = async {
+            for i in 0..300 {
+                let response = workers[i % 4].query(format!("SELECT {i}, SLEEP(0.001)")).await.unwrap();
+                let expected =
+                    [crate::kit::lenenc_text(&i.to_string()), crate::kit::lenenc_text("0")].concat();
+                assert_eq!(response.rows().next(), Some(&expected[..]), "{flavor:?}: {response:?}");
+            }
+        };
+        tokio::join!(storm, hit, spared);
+    }
+}

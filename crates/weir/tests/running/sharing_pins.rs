@@ -1,0 +1,223 @@
+//! P23 to P25, P29, P37, P38, P41: what keeps a session on its server connection, when that ends, and that nothing of it is
+//! left for the next client.
+
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const TABLE: &[&str] =
+    &["CREATE TABLE t (i INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3), (4), (5)"];
+
+#[tokio::test]
+async fn p23_p25_p29_p41_a_session_is_pinned_for_its_reason_and_until_that_ends() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_pins", TABLE).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_pins").await;
+        for (begin, reason, end) in [
+            ("SELECT GET_LOCK('sh_pins', 0)", "user_lock", "SELECT RELEASE_ALL_LOCKS()"),
+            ("LOCK TABLES t READ", "lock_tables", "UNLOCK TABLES"),
+            ("BEGIN", "transaction", "COMMIT"),
+            ("SET autocommit = 0; SELECT COUNT(*) FROM t", "autocommit_off", "SET autocommit = 1"),
+            ("XA START 'sh_pins'", "xa", "XA END 'sh_pins'; XA ROLLBACK 'sh_pins'"),
+            ("HANDLER t OPEN", "handler", ""),
+            ("PREPARE p FROM 'SELECT 1'", "sql_prepare", ""),
+            ("CREATE TEMPORARY TABLE tmp (i INT)", "temporary_table", ""),
+        ] {
+            free(&mut one, "before").await;
+            for sql in begin.split("; ") {
+                one.run(sql).await.unwrap();
+            }
+            let id = pinned(&mut one, reason, &format!("{flavor:?}: {begin}")).await;
+            turn(&mut two).await;
+            row(&mut one, "SELECT COUNT(*) FROM t").await;
+            let again = pinned(&mut one, reason, &format!("{flavor:?}: {begin}, later")).await;
+            assert_eq!(again, id, "{flavor:?}: {begin}");
+            for sql in end.split("; ").filter(|sql| !sql.is_empty()) {
+                one.run(sql).await.unwrap();
+            }
+            if end.is_empty() {
+                // What no statement proves to be gone ends with the reset of the session.
+                one.command(command::RESET_CONNECTION, &[]).await.unwrap();
+                one.run("USE sh_pins").await.unwrap();
+            }
+            free(&mut one, &format!("{flavor:?}: after the end of {begin}")).await;
+            turn(&mut two).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn p24_p25_what_a_client_leaves_behind_is_gone_for_the_next() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_left", TABLE).await;
+        let mut admin = app(server.addr()).database("sh_left").connect().await.unwrap();
+        // The next client can only get the connection of the one before, or a new one.
+        let weir = sharing(&server, 1, "", "");
+        for in_order in [true, false] {
+            for (leave, reason) in [
+                ("SELECT GET_LOCK('sh_left', 0)", "user_lock"),
+                ("LOCK TABLES t WRITE", "lock_tables"),
+                ("CREATE TEMPORARY TABLE tmp (i INT)", "temporary_table"),
+                ("CREATE TEMPORARY TABLE t (hidden INT)", "temporary_table"),
+                ("PREPARE p FROM 'SELECT 1'", "sql_prepare"),
+                ("HANDLER t OPEN", "handler"),
+                ("XA START 'sh_left'", "xa"),
+                ("BEGIN; DELETE FROM t", "transaction"),
+                ("SET autocommit = 0; SELECT COUNT(*) FROM t", "autocommit_off"),
+            ] {
+                let what = format!("{flavor:?}: {leave}, in order: {in_order}");
+                let mut one = client(&weir, "sh_left").await;
+                for sql in leave.split("; ") {
+                    one.run(sql).await.unwrap();
+                }
+                pinned(&mut one, reason, &what).await;
+                match in_order {
+                    true => one.quit().await.unwrap(),
+                    false => drop(one),
+                }
+                let mut next = client(&weir, "sh_left").await;
+                assert_eq!(row(&mut next, "SELECT @@autocommit").await, "1", "{what}");
+                assert_eq!(row(&mut next, "SELECT COUNT(i) FROM t").await, "5", "{what}");
+                next.run("UPDATE t SET i = i").await.unwrap();
+                assert_eq!(
+                    next.query("SELECT * FROM tmp").await.unwrap().err().unwrap().code,
+                    1146,
+                    "{what}"
+                );
+                assert_eq!(next.query("EXECUTE p").await.unwrap().err().unwrap().code, 1243, "{what}");
+                assert!(next.query("HANDLER t READ FIRST").await.unwrap().err().is_some(), "{what}");
+                next.run("BEGIN").await.unwrap();
+                next.run("COMMIT").await.unwrap();
+                // Nor does another connection meet the lock.
+                assert_eq!(row(&mut admin, "SELECT IS_FREE_LOCK('sh_left')").await, "1", "{what}");
+                admin.run("UPDATE t SET i = i").await.unwrap();
+                next.quit().await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn p38_an_open_cursor_keeps_the_connection_until_it_is_read_or_closed() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_p38", TABLE).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_p38").await;
+        let open = |id| {
+            command::Execute {
+                id,
+                flags: command::CURSOR_READ_ONLY,
+                params: &[],
+                types: true,
+                attributes: false,
+            }
+            .body()
+        };
+        let id = one.prepare("SELECT i FROM t ORDER BY i").await.unwrap().id;
+        for end in ["read", "reset", "close"] {
+            assert_eq!(one.command(command::STMT_EXECUTE, &open(id)).await.unwrap().rows().count(), 0);
+            let connection = pinned(&mut one, "cursor", &format!("{flavor:?}")).await;
+            let part = one.command(command::STMT_FETCH, &command::fetch(id, 2)).await.unwrap();
+            assert_eq!(part.rows().count(), 2, "{flavor:?}");
+            turn(&mut two).await;
+            assert_eq!(pinned(&mut one, "cursor", &format!("{flavor:?}")).await, connection);
+            match end {
+                "read" => {
+                    let rest = one.command(command::STMT_FETCH, &command::fetch(id, 9)).await.unwrap();
+                    assert_eq!(rest.rows().count(), 3, "{flavor:?}");
+                }
+                "reset" => {
+                    let reset = one.command(command::STMT_RESET, &id.to_le_bytes()).await.unwrap();
+                    assert!(reset.ok().is_some(), "{flavor:?}: {reset:?}");
+                }
+                _ => {
+                    one.command(command::STMT_CLOSE, &id.to_le_bytes()).await.unwrap();
+                }
+            }
+            freed(&mut one).await;
+        }
+        // Another that prepares the same text finds no cursor in it, whoever has left one open.
+        let id = one.prepare("SELECT i FROM t ORDER BY i").await.unwrap().id;
+        one.command(command::STMT_EXECUTE, &open(id)).await.unwrap();
+        drop(one);
+        let id = two.prepare("SELECT i FROM t ORDER BY i").await.unwrap().id;
+        assert_eq!(execute(&mut two, id, &[], false).await.rows().count(), 5, "{flavor:?}");
+        let fetched = two.command(command::STMT_FETCH, &command::fetch(id, 1)).await.unwrap();
+        assert!(fetched.err().is_some(), "{flavor:?}: {fetched:?}");
+    }
+}
+
+#[tokio::test]
+async fn p37_long_data_keeps_the_connection_until_it_is_used_or_dropped() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_p37", &[]).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_p37").await;
+        let text = "SELECT LENGTH(?)";
+        let id = one.prepare(text).await.unwrap().id;
+        let other = two.prepare(text).await.unwrap().id;
+        let long = [command::Param::LongData];
+        let short = [command::Param::Bytes(b"abc".to_vec())];
+        // Whatever one has sent ahead is no part of the other's value.
+        let length = |response: &Response| {
+            assert_eq!(response.err(), None);
+            // A packet header, one byte of NULL flags, an integer of 4 or 8 bytes.
+            response.rows().next().unwrap()[2..]
+                .iter()
+                .rev()
+                .fold(0u64, |all, byte| all << 8 | u64::from(*byte))
+        };
+        for end in ["execute", "reset", "close"] {
+            for _ in 0..2 {
+                let chunk = command::long_data(id, 0, &[b'k'; 1000]);
+                one.command(command::STMT_SEND_LONG_DATA, &chunk).await.unwrap();
+                let value = execute(&mut two, other, &short, true).await;
+                assert_eq!(length(&value), 3, "{flavor:?} {end}");
+            }
+            pinned(&mut one, "long_data", &format!("{flavor:?} {end}")).await;
+            match end {
+                "execute" => {
+                    assert_eq!(length(&execute(&mut one, id, &long, true).await), 2000, "{flavor:?}")
+                }
+                "reset" => {
+                    one.command(command::STMT_RESET, &id.to_le_bytes()).await.unwrap();
+                }
+                _ => {
+                    one.command(command::STMT_CLOSE, &id.to_le_bytes()).await.unwrap();
+                }
+            }
+            freed(&mut one).await;
+        }
+        // A client that leaves its data behind.
+        let id = one.prepare(text).await.unwrap().id;
+        one.command(command::STMT_SEND_LONG_DATA, &command::long_data(id, 0, &[b'k'; 1000])).await.unwrap();
+        pinned(&mut one, "long_data", &format!("{flavor:?}")).await;
+        one.quit().await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(length(&execute(&mut two, other, &short, false).await), 3, "{flavor:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn p25_pins_leave_the_rest_of_the_connections_to_single_statements() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_share", TABLE).await;
+        let weir = sharing(&server, 2, "pinned_share = 50\nqueue_timeout = \"150ms\"\n", "");
+        let [mut one, mut two, mut three] = clients(&weir, "sh_share").await;
+        one.run("BEGIN").await.unwrap();
+        row(&mut one, "SELECT COUNT(*) FROM t").await;
+        let err = two.query("BEGIN").await.unwrap().err().cloned();
+        assert_eq!(err.map(|err| err.code), Some(1040), "{flavor:?}: half of two is one");
+        turn(&mut three).await;
+        turn(&mut two).await;
+        one.run("COMMIT").await.unwrap();
+        two.run("BEGIN").await.unwrap();
+        two.run("COMMIT").await.unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! P44, P45, P47 and the pool: connections that end while nobody uses them cost the clients nothing.
+
+use std::time::Duration;
+
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const TABLE: &[&str] = &["CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT, v INT)"];
+
+#[tokio::test]
+async fn a_server_that_restarts_under_idle_clients_costs_them_nothing() {
+    for flavor in Flavor::BOTH {
+        let mut server = Server::start(flavor).unwrap();
+        database(&server, "sh_restart", TABLE).await;
+        let weir = sharing(&server, 2, "", "");
+        let mut all: [Client; 5] = clients(&weir, "sh_restart").await;
+        let mut ids = Vec::new();
+        for (i, client) in all.iter_mut().enumerate() {
+            client.run(&format!("SET @me = {i}, time_zone = '+0{i}:00'")).await.unwrap();
+            ids.push(client.prepare("SELECT @me, @@time_zone, ?").await.unwrap().id);
+            execute(client, ids[i], &[command::Param::Text("before".into())], true).await;
+        }
+        for (round, in_order) in [true, false].into_iter().enumerate() {
+            match in_order {
+                true => server.restart().unwrap(),
+                false => {
+                    server.kill9().unwrap();
+                    server.restart().unwrap();
+                }
+            }
+            for (i, client) in all.iter_mut().enumerate() {
+                let what = format!("{flavor:?}, in order: {in_order}, client {i}");
+                // The first statement after it: a text, an execution, a write.
+                match (i + round) % 3 {
+                    0 => {}
+                    1 => {
+                        let params = [command::Param::Text("after".into())];
+                        let response = execute(client, ids[i], &params, false).await;
+                        assert_eq!(response.err(), None, "{what}");
+                        assert!(response.rows().next().unwrap().ends_with(b"after"), "{what}: {response:?}");
+                    }
+                    _ => {
+                        let response = client.query("INSERT INTO t (v) VALUES (@me)").await.unwrap();
+                        assert_eq!(response.ok().map(|ok| ok.affected_rows), Some(1), "{what}: {response:?}");
+                    }
+                }
+                let mine = row(client, "SELECT @me, @@time_zone, DATABASE()").await;
+                assert_eq!(mine, format!("{i}|+0{i}:00|sh_restart"), "{what}");
+            }
+        }
+        assert_eq!(metric(&weir, "weir_clients_connected").await, 5.0);
+    }
+}
+
+#[tokio::test]
+async fn p45_a_pooled_connection_that_is_killed_is_replaced_unseen() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        database(&server, "sh_p45", TABLE).await;
+        admin.run("DROP USER IF EXISTS sh_p45").await.unwrap();
+        admin.run("CREATE USER sh_p45 IDENTIFIED BY 'p45-pw'").await.unwrap();
+        admin.run("GRANT ALL ON sh_p45.* TO sh_p45").await.unwrap();
+        let weir = sharing(&server, 2, "", "");
+        let options = ConnectOptions::tcp(weir.addr(), "sh_p45", "p45-pw").database("sh_p45");
+        let mut all = [options.connect().await.unwrap(), options.connect().await.unwrap()];
+        let pooled = "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE USER = 'sh_p45'";
+        for round in 0..4 {
+            let ids = row(&mut admin, pooled).await;
+            assert_ne!(ids, "NULL", "{flavor:?}: nothing is pooled");
+            for id in ids.split(',') {
+                admin.run(&format!("KILL {id}")).await.unwrap();
+            }
+            until("the server has ended them", async || {
+                (row(&mut admin, pooled).await == "NULL").then_some(())
+            })
+            .await;
+            for client in &mut all {
+                let response = client.query("INSERT INTO t (v) VALUES (1)").await.unwrap();
+                assert_eq!(
+                    response.ok().map(|ok| ok.affected_rows),
+                    Some(1),
+                    "{flavor:?} {round}: {response:?}"
+                );
+            }
+        }
+        assert_eq!(row(&mut all[0], "SELECT COUNT(*) FROM t").await, "8", "{flavor:?}: each ran once");
+    }
+}
+
+#[tokio::test]
+async fn a_pinned_session_ends_with_its_connection() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        database(&server, "sh_end", TABLE).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_end").await;
+        one.run("BEGIN").await.unwrap();
+        one.run("INSERT INTO t (v) VALUES (1)").await.unwrap();
+        let id = pinned(&mut one, "transaction", "BEGIN").await;
+        admin.run(&format!("KILL {id}")).await.unwrap();
+        // Half a transaction must not go on as a whole one: the session ends, as it does without Weir.
+        if let Some(packet) = one.stream().read_packet().await.unwrap() {
+            assert_eq!(packet.payload[0], 0xff, "{flavor:?}: {packet:?}");
+            assert!(one.stream().read_packet().await.unwrap().is_none());
+        }
+        assert_eq!(row(&mut two, "SELECT COUNT(*) FROM t").await, "0", "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn p44_idle_connections_are_replaced_before_the_server_ends_them() {
+    for flavor in Flavor::BOTH {
+        let server =
+            Server::builder(flavor).arg("--wait-timeout=2").arg("--interactive-timeout=2").start().unwrap();
+        database(&server, "sh_p44", TABLE).await;
+        let weir = sharing(&server, 2, "min_idle = 2\n", "");
+        let [mut one, mut two] = clients(&weir, "sh_p44").await;
+        one.run("SET @a = 1").await.unwrap();
+        // Time has to pass: less than the limit, about it, more than it.
+        for pause in [0, 1500, 2000, 2600] {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            let response = one.query("SELECT @a").await.unwrap();
+            assert_eq!(response.rows().next(), Some(&b"\x011"[..]), "{flavor:?} {pause}: {response:?}");
+            let response = two.query("INSERT INTO t (v) VALUES (1)").await.unwrap();
+            assert_eq!(response.ok().map(|ok| ok.affected_rows), Some(1), "{flavor:?} {pause}: {response:?}");
+        }
+        assert_eq!(row(&mut one, "SELECT COUNT(*) FROM t").await, "4", "{flavor:?}");
+        assert!(opened(&weir).await > 2.0, "nothing was replaced: the time has not passed");
+    }
+}

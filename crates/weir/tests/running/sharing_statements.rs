@@ -1,0 +1,301 @@
+//! P35, P36, P39, P40: prepared statements of clients that take turns on fewer connections. The ids are Weir's, and each
+//! connection has its own.
+
+use weir_testkit::client::bytes::Fields;
+
+use crate::kit::*;
+use crate::sharing_kit::*;
+use command::Param;
+
+/// The only value of the only row, an INT or a BIGINT.
+fn number(response: &Response) -> i64 {
+    assert_eq!(response.err(), None);
+    let row = response.rows().next().unwrap_or_else(|| panic!("no row: {response:?}"));
+    match row[2..].len() {
+        4 => i64::from(i32::from_le_bytes(row[2..].try_into().unwrap())),
+        8 => i64::from_le_bytes(row[2..].try_into().unwrap()),
+        _ => panic!("no number: {row:?}"),
+    }
+}
+
+/// The only value of the only row, a text.
+fn text(response: &Response) -> String {
+    assert_eq!(response.err(), None);
+    let row = response.rows().next().unwrap_or_else(|| panic!("no row: {response:?}"));
+    String::from_utf8(Fields(&row[2..]).lenenc_bytes().unwrap().to_vec()).unwrap()
+}
+
+fn id(prepared: weir_testkit::client::Prepared) -> u32 {
+    prepared.id
+}
+
+#[tokio::test]
+async fn p35_the_same_text_of_several_clients_is_each_ones_own_statement() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_p35", &[]).await;
+        let weir = sharing(&server, 2, "", "");
+        let mut all: [Client; 3] = clients(&weir, "sh_p35").await;
+        let sql = "SELECT CAST(? AS SIGNED) + 0";
+        let mut ids = Vec::new();
+        for client in &mut all {
+            ids.push(id(client.prepare(sql).await.unwrap()));
+            free(client, "a prepared statement pins nobody").await;
+        }
+        // Types are bound by each once, and differ; then they are left out, whoever was there in between.
+        let param = |who: usize, step: i64| match who {
+            0 => Param::Int(step),
+            1 => Param::Text(format!("{}", 100 + step)),
+            _ => Param::Double(200.0 + step as f64),
+        };
+        let expected = |who: usize, step: i64| who as i64 * 100 + step;
+        for step in 0..12 {
+            for turn in 0..3 {
+                // In another order each time, and two at the same time, so that they need both connections.
+                let who = (turn * 2 + step as usize) % 3;
+                let next = (who + 1) % 3;
+                let bound = |who| {
+                    command::Execute {
+                        id: ids[who],
+                        flags: 0,
+                        params: &[param(who, step)],
+                        types: step == 0,
+                        attributes: false,
+                    }
+                    .body()
+                };
+                for who in [who, next] {
+                    all[who].send(command::STMT_EXECUTE, &bound(who)).await.unwrap();
+                }
+                for who in [who, next] {
+                    let response = all[who].receive(command::STMT_EXECUTE).await.unwrap();
+                    assert_eq!(number(&response), expected(who, step), "{flavor:?} {who} {step}");
+                }
+            }
+        }
+        assert!(opened(&weir).await <= 2.0);
+    }
+}
+
+#[tokio::test]
+async fn p35_a_parameter_of_another_type_replaces_the_one_before_on_every_connection() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_types", &[]).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut two, mut holder] = clients(&weir, "sh_types").await;
+        let first = one.prepare("SELECT HEX(?)").await.unwrap().id;
+        let second = two.prepare("SELECT HEX(?) AS other").await.unwrap().id;
+        for held in [false, true, false, true] {
+            if held {
+                // Now the others have one connection between them, and not always the same.
+                holder.run("BEGIN").await.unwrap();
+                row(&mut holder, "SELECT COUNT(*) FROM mysql.db").await;
+            }
+            assert_eq!(text(&execute(&mut one, first, &[Param::Int(255)], true).await), "FF", "{flavor:?}");
+            assert_eq!(text(&execute(&mut two, second, &[Param::Text("a".into())], true).await), "61");
+            assert_eq!(text(&execute(&mut one, first, &[Param::Int(16)], false).await), "10", "{flavor:?}");
+            assert_eq!(text(&execute(&mut two, second, &[Param::Text("b".into())], false).await), "62");
+            // NULL now, and a value again.
+            let null = execute(&mut one, first, &[Param::Null], true).await;
+            assert_eq!(null.rows().next(), Some(&[0, 4][..]), "{flavor:?}");
+            assert_eq!(text(&execute(&mut two, second, &[Param::Text("c".into())], false).await), "63");
+            if held {
+                holder.run("COMMIT").await.unwrap();
+            }
+        }
+        // Never bound at all, here or there.
+        let unbound = one.prepare("SELECT ?, ?").await.unwrap().id;
+        let refused = execute(&mut one, unbound, &[Param::Int(1), Param::Int(2)], false).await;
+        assert!(refused.err().is_some(), "{flavor:?}: {refused:?}");
+        turn(&mut two).await;
+        assert_eq!(execute(&mut one, unbound, &[Param::Int(1), Param::Int(2)], true).await.rows().count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn p36_a_closed_statement_is_gone_for_its_client_only() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_p36", &[]).await;
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut two, mut three] = clients(&weir, "sh_p36").await;
+        let sql = "SELECT CAST(? AS SIGNED) + 0";
+        let (first, second) = (one.prepare(sql).await.unwrap().id, two.prepare(sql).await.unwrap().id);
+        for round in 0..5 {
+            let mut mine = Vec::new();
+            for _ in 0..4 {
+                mine.push(one.prepare(sql).await.unwrap().id);
+            }
+            mine.sort_unstable();
+            mine.dedup();
+            assert_eq!((mine.len(), mine.contains(&first)), (4, false), "ids of one client are told apart");
+            turn(&mut three).await;
+            for id in &mine {
+                let response = execute(&mut one, *id, &[Param::Int(round)], true).await;
+                assert_eq!(number(&response), round, "{flavor:?}");
+                assert!(
+                    one.command(command::STMT_CLOSE, &id.to_le_bytes()).await.unwrap().packets.is_empty()
+                );
+                let gone = execute(&mut one, *id, &[Param::Int(round)], true).await;
+                assert_eq!(gone.err().map(|err| err.code), Some(1243), "{flavor:?}: {gone:?}");
+            }
+            assert_eq!(number(&execute(&mut two, second, &[Param::Int(7)], round == 0).await), 7);
+            assert_eq!(number(&execute(&mut one, first, &[Param::Int(8)], round == 0).await), 8);
+        }
+        assert_eq!(shown(&mut one, "prepared_statements").await, "1");
+        // What the client closes twice, or never had, has no answer; what follows is answered.
+        for id in [first, first, 4711] {
+            one.command(command::STMT_CLOSE, &id.to_le_bytes()).await.unwrap();
+        }
+        assert!(one.command(command::PING, &[]).await.unwrap().ok().is_some());
+        assert_eq!(number(&execute(&mut two, second, &[Param::Int(9)], false).await), 9);
+    }
+}
+
+#[tokio::test]
+async fn p39_an_id_that_only_another_client_has_is_unknown() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_p39", &[]).await;
+        let weir = sharing(&server, 1, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_p39").await;
+        let mut known = Vec::new();
+        for i in 0..5 {
+            known.push(one.prepare(&format!("SELECT {i}")).await.unwrap().id);
+        }
+        let direct = {
+            let mut client = app(server.addr()).connect().await.unwrap();
+            let codes = [command::STMT_EXECUTE, command::STMT_FETCH, command::STMT_RESET];
+            let mut answers = Vec::new();
+            for code in codes {
+                answers.push((code, client.command(code, &command::fetch(999_999, 1)).await.unwrap()));
+            }
+            answers
+        };
+        // The server's ids are small numbers too.
+        for unknown in known.iter().copied().chain(1..20) {
+            for (code, direct) in &direct {
+                let body = match *code {
+                    command::STMT_EXECUTE => command::Execute {
+                        id: unknown,
+                        flags: 0,
+                        params: &[],
+                        types: true,
+                        attributes: false,
+                    }
+                    .body(),
+                    command::STMT_FETCH => command::fetch(unknown, 1),
+                    _ => unknown.to_le_bytes().to_vec(),
+                };
+                let response = two.command(*code, &body).await.unwrap();
+                let err =
+                    response.err().unwrap_or_else(|| panic!("{flavor:?} {code:#x} {unknown}: {response:?}"));
+                assert_eq!((err.code, &err.state), (1243, &direct.err().unwrap().state), "{flavor:?} {err}");
+            }
+            // Neither of these has an answer, nor an effect.
+            two.command(command::STMT_SEND_LONG_DATA, &command::long_data(unknown, 0, b"x")).await.unwrap();
+            two.command(command::STMT_CLOSE, &unknown.to_le_bytes()).await.unwrap();
+        }
+        for (i, id) in known.into_iter().enumerate() {
+            assert_eq!(number(&execute(&mut one, id, &[], true).await), i as i64, "{flavor:?}");
+        }
+        free(&mut two, "nothing of it pins").await;
+    }
+}
+
+#[tokio::test]
+async fn p35_an_alter_table_in_between_shows_in_the_next_execution() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let table = ["CREATE TABLE t (i BIGINT)", "INSERT INTO t VALUES (1)"];
+        database(&server, "sh_alter", &table).await;
+        let weir = sharing(&server, 2, "", "");
+        let mut all: [Client; 3] = clients(&weir, "sh_alter").await;
+        let mut ids = Vec::new();
+        for client in &mut all {
+            ids.push(client.prepare("SELECT * FROM t").await.unwrap().id);
+        }
+        let mut admin = app(server.addr()).database("sh_alter").connect().await.unwrap();
+        for (change, columns) in [
+            ("INSERT INTO t VALUES (2)", 1),
+            ("ALTER TABLE t ADD COLUMN j BIGINT DEFAULT 5", 2),
+            ("ALTER TABLE t ADD COLUMN k VARCHAR(9) DEFAULT 'k' FIRST", 3),
+            ("ALTER TABLE t DROP COLUMN i", 2),
+        ] {
+            admin.run(change).await.unwrap();
+            for (client, id) in all.iter_mut().zip(&ids) {
+                let response = execute(client, *id, &[], true).await;
+                let result = response.results().next().unwrap_or_else(|| panic!("{change}: {response:?}"));
+                assert_eq!((result.columns.len(), result.rows.len()), (columns, 2), "{flavor:?}: {change}");
+            }
+        }
+        admin.run("DROP TABLE t").await.unwrap();
+        for (client, id) in all.iter_mut().zip(&ids) {
+            let response = execute(client, *id, &[], true).await;
+            assert_eq!(response.err().map(|err| err.code), Some(1146), "{flavor:?}: {response:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn p35_a_statement_is_read_as_it_was_when_it_was_prepared() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        database(&server, "sh_then", &["CREATE TABLE t (v VARCHAR(9))", "INSERT INTO t VALUES ('then')"])
+            .await;
+        database(&server, "sh_now", &["CREATE TABLE t (v VARCHAR(9))", "INSERT INTO t VALUES ('now')"]).await;
+        // The second connection has not seen the statement.
+        let weir = sharing(&server, 2, "", "");
+        let [mut one, mut holder] = clients(&weir, "sh_then").await;
+        one.run("SET sql_mode = 'ANSI_QUOTES'").await.unwrap();
+        let id = one.prepare("SELECT \"v\" FROM t").await.unwrap().id;
+        one.run("USE sh_now").await.unwrap();
+        one.run("SET sql_mode = ''").await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(text(&execute(&mut one, id, &[], true).await), "then", "{flavor:?}");
+            assert_eq!(row(&mut one, "SELECT v, \"v\" FROM t").await, "now|v", "{flavor:?}");
+            // The idle connection, which the statement is known on, goes to the other.
+            holder.run("BEGIN").await.unwrap();
+            row(&mut holder, "SELECT COUNT(*) FROM t").await;
+        }
+        assert_eq!(opened(&weir).await, 2.0, "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn p40_statements_of_one_client_and_of_all_are_bounded() {
+    for flavor in Flavor::BOTH {
+        let mine = Server::builder(flavor).arg("--max-prepared-stmt-count=50").start().unwrap();
+        database(&mine, "sh_p40", &[]).await;
+        // Of 12,000 that Weir leaves on the server, each of so many connections may have three.
+        let weir = sharing(&mine, 4000, "", "[limits]\nmax_statements = 40\n");
+        let mut all: [Client; 3] = clients(&weir, "sh_p40").await;
+        // More texts than the server would keep.
+        let mut ids = [const { Vec::new() }; 3];
+        for i in 0..40i64 {
+            for (who, client) in all.iter_mut().enumerate() {
+                let sql = format!("SELECT CAST({} AS SIGNED)", i * 3 + who as i64);
+                let prepared = client.prepare(&sql).await;
+                ids[who].push(prepared.unwrap_or_else(|error| panic!("{flavor:?} {i} {who}: {error:#}")).id);
+            }
+        }
+        for i in (0..40).rev() {
+            for (who, client) in all.iter_mut().enumerate() {
+                let response = execute(client, ids[who][i], &[], true).await;
+                assert_eq!(number(&response), i as i64 * 3 + who as i64, "{flavor:?}");
+            }
+        }
+        let mut admin = app(mine.addr()).connect().await.unwrap();
+        let kept = row(&mut admin, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").await;
+        let kept: f64 = kept.split('|').nth(1).unwrap().parse().unwrap();
+        assert!(kept > 0.0 && kept <= 3.0 * opened(&weir).await, "{flavor:?}: {kept}");
+        let response = all[0].command(command::STMT_PREPARE, b"SELECT 1").await.unwrap();
+        let err = response.err().cloned().unwrap_or_else(|| panic!("{flavor:?}: {response:?}"));
+        assert_eq!((err.code, err.state.as_str()), (1461, "42000"), "{err}");
+        assert!(err.message.contains("limits.max_statements"), "{err}");
+        let first = ids[0][0];
+        all[0].command(command::STMT_CLOSE, &first.to_le_bytes()).await.unwrap();
+        all[0].prepare("SELECT 1").await.unwrap();
+    }
+}
