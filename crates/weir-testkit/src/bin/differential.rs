@@ -14,6 +14,9 @@ use weir_testkit::differential::sharing::{self, Sharing};
 use weir_testkit::differential::{Class, report, shrink};
 use weir_testkit::{Flavor, Server, Weir};
 
+/// Statements that are shown of a session ahead of its first difference.
+const BEFORE: usize = 30;
+
 /// Compares a server with Weir in front of it, statement by statement.
 ///
 /// Exit status: 0 when every session is identical and every class of statement occurred often enough, 1 when
@@ -319,6 +322,11 @@ async fn explain(args: &Args, plan: &Plan, summary: &Summary) -> Result<()> {
         if i >= args.shrink {
             println!("session {}, statement {}: {}", failure.session, failure.step, failure.statement);
             println!("  difference: {}", failure.what);
+            let both = run::session_plans(plan, failure.session, offered);
+            let from = failure.step.saturating_sub(BEFORE);
+            for (step, before) in both[1].steps.iter().enumerate().take(failure.step).skip(from) {
+                println!("  before, {step}: {}", report::short(&before.action));
+            }
             continue;
         }
         let both = run::session_plans(plan, failure.session, offered);

@@ -17,6 +17,9 @@ struct Args {
     /// Which server stands behind Weir.
     #[arg(long, value_enum)]
     family: Family,
+    /// Clients share server connections.
+    #[arg(long)]
+    sharing: bool,
     /// Further arguments of tests/drivers/run, e.g. --only pymysql.
     #[arg(last = true)]
     rest: Vec<String>,
@@ -74,7 +77,8 @@ fn run(args: &Args) -> Result<bool> {
         Flavor::MariaDb => "\n[[user]]\nname = \"app\"\npassword = \"app-pw\"\n",
         Flavor::MySql => "",
     };
-    let config = format!("{CONFIG}{listed}")
+    let pool = if args.sharing { "\n[pool]\nsharing = \"transaction\"\n" } else { "" };
+    let config = format!("{CONFIG}{listed}{pool}")
         .replace("$CERT", &certs.server_cert.display().to_string())
         .replace("$KEY", &certs.server_key.display().to_string())
         .replace("$SERVER", &server.addr().to_string());

@@ -76,9 +76,7 @@ fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str
     if let Some(Outcome::Prepared(_)) = response.outcomes.first() {
         packets[0].payload[1..5].fill(0);
     }
-    if response.err().is_some_and(|err| TELL_AN_ID.contains(&err.code)) {
-        packets.iter_mut().for_each(mask_digits);
-    }
+    packets.iter_mut().filter(|packet| tells_an_id(packet)).for_each(mask_digits);
     for packet in &mut packets {
         sort_changes(&mut packet.payload);
         mask_temporary(&mut packet.payload);
@@ -92,6 +90,10 @@ fn comparable(action: &Action, response: &Response, prefixes: Option<(&str, &str
         }
     }
     packets
+}
+
+fn tells_an_id(packet: &Packet) -> bool {
+    matches!(packet.payload[..], [0xFF, low, high, ..] if TELL_AN_ID.contains(&u16::from_le_bytes([low, high])))
 }
 
 fn mask_digits(packet: &mut Packet) {
