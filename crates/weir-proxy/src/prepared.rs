@@ -250,6 +250,7 @@ impl Session {
         }
         let key = PreparedKey::new(Arc::clone(text), &sharing.wanted).filter(|_| *whole);
         let key = match key {
+            Some(key) if self.server.family == ServerFamily::MySql => key.owned_by(self.entry.handle.id()),
             Some(key) => key,
             None => {
                 // It cannot be prepared elsewhere: the connection is kept.

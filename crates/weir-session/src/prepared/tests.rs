@@ -215,3 +215,15 @@ fn the_columns_that_a_client_was_told_are_kept_with_its_statement() {
     client.close(b);
     assert_eq!(client.set_columns(b, 1), Err(Refusal::Unknown));
 }
+
+#[test]
+fn statements_that_belong_to_a_client_are_no_other_clients() {
+    let mut server = ServerStatements::new(10, 0);
+    let owned =
+        |owner| Arc::new(PreparedKey::new(b"SELECT ?"[..].into(), &state("")).unwrap().owned_by(owner));
+    server.prepared(owned(1), 7);
+    assert_eq!(
+        (server.id(&owned(1)), server.id(&owned(2)), server.id(&key("SELECT ?"))),
+        (Some(7), None, None)
+    );
+}

@@ -85,7 +85,7 @@ async fn p35_a_parameter_of_another_type_replaces_the_one_before_on_every_connec
         let weir = sharing(&server, 2, "", "");
         let [mut one, mut two, mut holder] = clients(&weir, "sh_types").await;
         let first = one.prepare("SELECT HEX(?)").await.unwrap().id;
-        let second = two.prepare("SELECT HEX(?) AS other").await.unwrap().id;
+        let second = two.prepare("SELECT HEX(?)").await.unwrap().id;
         for held in [false, true, false, true] {
             if held {
                 // Now the others have one connection between them, and not always the same.
