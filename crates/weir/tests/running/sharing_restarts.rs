@@ -65,6 +65,9 @@ async fn p45_a_pooled_connection_that_is_killed_is_replaced_unseen() {
         let options = ConnectOptions::tcp(weir.addr(), "sh_p45", "p45-pw").database("sh_p45");
         let mut all = [options.connect().await.unwrap(), options.connect().await.unwrap()];
         let pooled = "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE USER = 'sh_p45'";
+        for client in &mut all {
+            free(client, "the login is over").await;
+        }
         for round in 0..4 {
             let ids = row(&mut admin, pooled).await;
             assert_ne!(ids, "NULL", "{flavor:?}: nothing is pooled");
@@ -82,6 +85,8 @@ async fn p45_a_pooled_connection_that_is_killed_is_replaced_unseen() {
                     Some(1),
                     "{flavor:?} {round}: {response:?}"
                 );
+                // A connection that is asked for the insert id just now is not an idle one.
+                free(client, "the statement is over").await;
             }
         }
         assert_eq!(row(&mut all[0], "SELECT COUNT(*) FROM t").await, "8", "{flavor:?}: each ran once");
