@@ -12,7 +12,7 @@ use weir_wire::frame::put_packet;
 
 /// Several statements may stand in one packet. COM_SET_OPTION switches that on and off; where it is off the server
 /// refuses what stands behind a `;` anyway, so looking there costs little and does no harm.
-const MULTI: bool = true;
+pub(crate) const MULTI: bool = true;
 
 /// Statements whose text is kept while they run. A longer one that its client abandons is left to finish: 4 KiB
 /// holds nearly every read, and the copy is paid for every statement.

@@ -1,10 +1,11 @@
 //! What a command waits for when no server connection is fit for it: a place in the pool, a login, a change of state.
 
 use crate::backend::Backend;
+use crate::down::SERVER_LOST;
 use crate::exchange::{Answer, exchange};
 use crate::link::{Lease, Link, UsedBy};
 use crate::session::{Exit, Session};
-use crate::sharing::{Rebase, kind_of, login_schema, plan};
+use crate::sharing::{kind_of, login_schema, plan};
 use crate::worker::Worker;
 use std::future::poll_fn;
 use std::io;
@@ -12,17 +13,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
-use weir_model::{CloseReason, ServerFamily};
+use weir_model::CloseReason;
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
-use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
-use weir_sql::CharsetClass;
+use weir_session::{Base, Next, Plan, Send, State, Step, synced};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
 /// ER_CON_COUNT_ERROR.
 const TOO_MANY_CONNECTIONS: u16 = 1040;
-/// ER_NET_READ_ERROR.
-const SERVER_LOST: u16 = 1158;
 /// ER_UNKNOWN_ERROR, for what has no code of its own.
 const UNKNOWN_ERROR: u16 = 1105;
 
@@ -31,6 +29,7 @@ const TRIES: u32 = 3;
 
 /// How often a connection is reset or changed for one command: once, then the plan must do.
 const ROUNDS: u32 = 3;
+
 /// How often a statement that waits asks sessions for connections that they keep out of courtesy.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
@@ -149,10 +148,14 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
                 return Poll::Ready(Ok(Some(grant)));
             }
             if session.watch_client(cx).is_err() {
-                return Poll::Ready(Err(CloseReason::ClientGone));
+                return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ClientGone))));
+            }
+            if session.entry.handle.killed() {
+                return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone))));
             }
             if session.entry.handle.ended() {
-                return Poll::Ready(Err(CloseReason::Draining));
+                let text = "Server shutdown in progress (weir is stopping; the statement did not run)";
+                return Poll::Ready(Err(Trouble::Refused(ErrPacket::new(1053, b"08S01", text))));
             }
             timer.as_mut().poll(cx).map(|()| Ok(None))
         });
@@ -167,7 +170,7 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
                 shared.registry.ask_for_a_connection();
                 look += ASK_EVERY;
             }
-            Err(reason) => return Err(Trouble::Exit(Exit::Close(reason))),
+            Err(trouble) => return Err(trouble),
         }
     }
 }
@@ -425,76 +428,4 @@ pub(crate) async fn change_link_user(
         renumber.restart();
     }
     changed
-}
-
-/// Reads back what only the connection knows, before it is given back.
-pub(crate) async fn settle(session: &mut Session) -> Result<(), Exit> {
-    let limit = session.limits.server_connect_timeout;
-    let done = match timeout(limit, read_back(session)).await {
-        Ok(done) => done,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    };
-    done.map_err(|error| {
-        tracing::debug!(event = "read_back_failed", client = session.entry.handle.id(), error = %error);
-        Exit::Close(CloseReason::ServerGone)
-    })
-}
-
-/// The session is new, and its connection is as read.
-async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::Result<()> {
-    let Some(sharing) = &mut session.sharing else { return Ok(()) };
-    sharing.wanted = read.clone();
-    if rebase == Rebase::ChangeUser {
-        sharing.login = read;
-        return Ok(());
-    }
-    if session.server.family == ServerFamily::MariaDb {
-        // The connection has gone back to what its own login had agreed on.
-        sharing.wanted.take_names(&sharing.login);
-    }
-    if let Some(name) = sharing.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten() {
-        session.charset = CharsetClass::from_name(name);
-    }
-    sharing.actual = Some(read);
-    let planned = plan(sharing, &session.worker.learned.lock().memory);
-    if let Plan::Sync(steps) = planned {
-        let wanted = sharing.wanted.clone();
-        let synced = sync(session, &wanted, steps).await;
-        synced.map_err(|trouble| io::Error::other(format!("{trouble:?}")))?;
-    }
-    if let Some(sharing) = &mut session.sharing {
-        sharing.actual = None;
-    }
-    Ok(())
-}
-
-async fn read_back(session: &mut Session) -> io::Result<()> {
-    let worker = session.worker.clone();
-    let Some(sharing) = &mut session.sharing else { return Ok(()) };
-    if let Some(rebase) = sharing.rebase.take() {
-        let read = read_state(&worker, &mut session.server).await?;
-        return start_anew(session, rebase, read).await;
-    }
-    if !sharing.leftovers.owes().is_none() {
-        let values = ask(&mut session.server, sharing.leftovers.read_back_text().as_bytes()).await?;
-        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
-        if !sharing.leftovers.read_back(&row) {
-            return Err(io::Error::other("the row of LAST_INSERT_ID() and FOUND_ROWS()"));
-        }
-        // The session's own may be another, where no statement of it has asked for it here.
-        let there = row.first().copied().flatten();
-        sharing.insert_id_there = there.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        sharing.leftovers_read();
-    }
-    if !sharing.wanted.is_known() {
-        let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
-        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
-        sharing.wanted.read_back(&row).map_err(io::Error::other)?;
-        if sharing.succeeded {
-            let mut learned = worker.learned.lock();
-            sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
-        }
-        sharing.pins.level(weir_session::PinReason::StateUnknown, false);
-    }
-    Ok(())
 }

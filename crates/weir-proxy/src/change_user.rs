@@ -1,6 +1,7 @@
 //! COM_CHANGE_USER: the client proves itself to Weir anew, and Weir to the server, on the connections they have.
 
 use crate::accept::host;
+use crate::attach::change_link_user;
 use crate::greet::{read_error, refuse};
 use crate::login::{Offer, authenticate, pad, refusal};
 use crate::session::Session;
@@ -79,7 +80,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     worker.stats().login_ok();
     adopt(session, &request, &ok);
     (session.identity, session.secret) = (Arc::new(identity), secret);
-    session.entry.handle.set_user(&session.identity.user);
+    session.entry.handle.set_user(&session.identity);
     session.sharing_changed_user();
     go_on(session, client, &ok).await
 }
@@ -102,22 +103,9 @@ async fn at_server(
     request: &ChangeUser,
     candidates: &[Secret],
 ) -> Result<(Vec<u8>, Secret), ConnectError> {
-    let target = session.worker.shared.upstream.target();
     let secret = candidates.first().cloned().unwrap_or_default();
-    session.server.stream.restart_sequence();
-    let early = std::mem::take(&mut session.server.held);
-    let mut server = PacketStream::new(session.server.stream.take(), early, weir_wire::MAX_PAYLOAD);
-    let plugin = session.server.greeting.plugin.clone();
-    let result = weir_pool::change_user(
-        &target,
-        &mut server,
-        session.server.caps,
-        request.clone(),
-        secret.clone(),
-        (&plugin, &mut session.server.nonce),
-    )
-    .await;
-    (session.server.stream, session.server.held) = server.into_parts();
+    let worker = Arc::clone(&session.worker);
+    let result = change_link_user(&worker, &mut session.server, request.clone(), secret.clone()).await;
     Ok((result?, secret))
 }
 

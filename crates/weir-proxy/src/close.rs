@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::time::timeout;
 use weir_net::{Stream, send_before_close, with_scratch, write_all};
 use weir_wire::command;
-use weir_wire::frame::put_packet;
 
 /// How long a client is given to take an error before its connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
@@ -33,17 +32,23 @@ pub(crate) async fn linger(mut stream: Stream) {
     let _ = timeout(LINGER, drained).await;
 }
 
+/// COM_QUIT.
+const QUIT: [u8; 5] = [1, 0, 0, 0, command::QUIT];
+
+/// Says COM_QUIT to the server if that takes no waiting; the caller drops the connection right behind it.
+pub(crate) fn quit_at_once(stream: &mut Stream) -> bool {
+    stream.restart_sequence();
+    send_before_close(stream, &QUIT)
+}
+
 /// Says COM_QUIT to the server, so that it does not log an aborted connection. Does not wait; the caller drops the
 /// connection right behind it.
 pub(crate) async fn quit_server(stream: &mut Stream) {
-    stream.restart_sequence();
-    let mut bytes = Vec::with_capacity(5);
-    put_packet(&mut bytes, 0, &[command::QUIT]);
-    if send_before_close(stream, &bytes) {
+    if quit_at_once(stream) {
         return;
     }
     // One try: a server that cannot take five bytes is gone or stuck, and closing will do.
-    let mut writing = std::pin::pin!(write_all(stream, &bytes));
+    let mut writing = std::pin::pin!(write_all(stream, &QUIT));
     poll_fn(|cx| {
         let _ = writing.as_mut().poll(cx);
         Poll::Ready(())

@@ -81,11 +81,8 @@ impl Session {
             let now = self.done_at(answered);
             self.current.bytes_out += passed as u64;
             let bytes = &mut scratch[..passed];
-            for at in self.marks.drain(..) {
-                if let Some([low, high]) = bytes.get_mut(at..at + 2) {
-                    let [changed_low, changed_high] = status::METADATA_CHANGED.to_le_bytes();
-                    (*low, *high) = (*low | changed_low, *high | changed_high);
-                }
+            if let Some(sharing) = &mut self.sharing {
+                sharing.marks.drain(..).for_each(|at| mark_changed(bytes, at));
             }
             if let Some(id) = self.take_announced()
                 && let Some(place) = bytes.get_mut(ANNOUNCED_AT..ANNOUNCED_AT + 4)
@@ -123,8 +120,8 @@ impl Session {
                     return Walked::Exit(Exit::Tell(CloseReason::ServerProtocol, err));
                 }
             };
-            if self.sharing.is_some() {
-                self.marks.extend(self.walker.take_marks().iter().map(|mark| mark + at));
+            if let Some(sharing) = &mut self.sharing {
+                sharing.marks.extend(self.walker.take_marks().iter().map(|mark| mark + at));
             }
             at += n;
             match event {
@@ -215,6 +212,13 @@ impl Session {
     fn client_write_failed(&mut self, error: &io::Error) -> Exit {
         tracing::debug!(event = "client_write_failed", client = self.entry.handle.id(), error = %error);
         if self.phase == Phase::Idle { Exit::Close(CloseReason::ClientGone) } else { Exit::Vanished }
+    }
+}
+
+/// Tells in the status flags at this place that the columns have changed.
+fn mark_changed(bytes: &mut [u8], at: usize) {
+    if let Some(flags) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<2>()) {
+        *flags = (u16::from_le_bytes(*flags) | status::METADATA_CHANGED).to_le_bytes();
     }
 }
 

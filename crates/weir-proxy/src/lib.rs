@@ -31,6 +31,7 @@ mod renumber;
 mod serve;
 mod session;
 mod settings;
+mod settle;
 mod shared;
 mod sharing;
 mod show;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use weir_auth::{ClientConfig, ClientExchange, Plugin, Proof, Secret, Step, Then};
 use weir_model::{AuthFailure, CloseReason};
 use weir_net::{PacketError, PacketStream, Stream};
-use weir_pool::{ConnectError, LoginRequest, ServerConnection};
+use weir_pool::{ConnectError, LoginRequest};
 use weir_wire::caps::{self, Caps};
 use weir_wire::compress::Algorithm;
 use weir_wire::greeting::Nonce;
@@ -211,38 +211,6 @@ fn abandoned(error: PacketError) -> AuthFailure {
         PacketError::Closed | PacketError::Io(_) => AuthFailure::Abandoned,
         PacketError::TooLong(_) | PacketError::OutOfOrder { .. } => AuthFailure::Malformed,
     }
-}
-
-/// Logs in at the server with the first of the user's passwords that it takes, and remembers that one.
-pub(crate) async fn open_server(
-    worker: &Worker,
-    identity: &Identity,
-    mut request: LoginRequest,
-) -> Result<(ServerConnection, Secret), ConnectError> {
-    let shared = &worker.shared;
-    let mut refused = None;
-    for secret in &identity.candidates {
-        request.secret = secret.clone();
-        match weir_pool::login(&shared.upstream, &request).await {
-            Ok(connection) => {
-                identity.accepted(worker, secret);
-                return Ok((connection, secret.clone()));
-            }
-            Err(error) => {
-                let wrong = is_access_denied(&error);
-                refused = Some(error);
-                if !wrong {
-                    break;
-                }
-            }
-        }
-    }
-    let error = refused.unwrap_or(ConnectError::Full { server: String::new(), limit: 0 });
-    identity.rejected(worker, &error);
-    if error.is_unreachable() {
-        worker.stats().server_failed();
-    }
-    Err(error)
 }
 
 pub(crate) fn is_access_denied(error: &ConnectError) -> bool {

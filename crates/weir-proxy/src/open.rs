@@ -3,7 +3,7 @@
 use crate::attach::{change_link_user, read_state};
 use crate::backend::Backend;
 use crate::link::{Key, Lease, Link};
-use crate::login::{Identity, is_access_denied, open_server};
+use crate::login::{Identity, is_access_denied};
 use crate::settings::Settings;
 use crate::sharing::Sharing;
 use crate::worker::Worker;
@@ -26,34 +26,23 @@ pub(crate) struct Opened {
     pub sharing: Option<Box<Sharing>>,
 }
 
-/// Logs in at the server with the first of the user's passwords that it takes.
+/// Logs in at the server with the first of the user's passwords that it takes, and remembers that one.
 pub(crate) async fn open(
-    worker: &Worker,
-    settings: &Settings,
-    identity: &Identity,
-    request: LoginRequest,
-) -> Result<(Opened, Secret), ConnectError> {
-    let user = settings.users.get(&identity.user);
-    let sharing = user.and_then(|user| user.sharing).unwrap_or(settings.pool.sharing);
-    if sharing == weir_config::Sharing::Transaction {
-        return open_shared(worker, settings, identity, request).await;
-    }
-    let (connection, secret) = open_server(worker, identity, request).await?;
-    worker.stats().server_opened();
-    let (status, ok) = (connection.status, connection.ok.clone());
-    Ok((Opened { server: Backend::from(connection), status, ok, sharing: None }, secret))
-}
-
-async fn open_shared(
     worker: &Worker,
     settings: &Settings,
     identity: &Identity,
     mut request: LoginRequest,
 ) -> Result<(Opened, Secret), ConnectError> {
+    let user = settings.users.get(&identity.user);
+    let sharing = user.and_then(|user| user.sharing).unwrap_or(settings.pool.sharing);
     let mut refused = None;
     for secret in identity.candidates() {
         request.secret = secret.clone();
-        match one(worker, settings, &request).await {
+        let opened = match sharing {
+            weir_config::Sharing::Session => own(worker, &request).await,
+            weir_config::Sharing::Transaction => shared(worker, settings, &request).await,
+        };
+        match opened {
             Ok(opened) => {
                 identity.accepted(worker, secret);
                 return Ok((opened, secret.clone()));
@@ -75,8 +64,20 @@ async fn open_shared(
     Err(error)
 }
 
+/// A connection for this client alone.
+async fn own(worker: &Worker, request: &LoginRequest) -> Result<Opened, ConnectError> {
+    let mut connection = weir_pool::login(&worker.shared.upstream, request).await?;
+    worker.stats().server_opened();
+    let (status, ok) = (connection.status, std::mem::take(&mut connection.ok));
+    Ok(Opened { server: Backend::from(connection), status, ok, sharing: None })
+}
+
 /// Confirms one password: on an idle connection by COM_CHANGE_USER, or by a login.
-async fn one(worker: &Worker, settings: &Settings, request: &LoginRequest) -> Result<Opened, ConnectError> {
+async fn shared(
+    worker: &Worker,
+    settings: &Settings,
+    request: &LoginRequest,
+) -> Result<Opened, ConnectError> {
     let shared = &worker.shared;
     let target = shared.upstream.target();
     let offered = shared.upstream.greeting().map_or(request.caps, |greeting| greeting.caps);
@@ -100,9 +101,9 @@ async fn one(worker: &Worker, settings: &Settings, request: &LoginRequest) -> Re
             Err(None) => {}
         }
     }
-    let connection = weir_pool::login(&shared.upstream, request).await?;
+    let mut connection = weir_pool::login(&shared.upstream, request).await?;
     worker.stats().server_opened();
-    let ok = connection.ok.clone();
+    let ok = std::mem::take(&mut connection.ok);
     finish(worker, lease, key, Backend::from(connection), ok).await
 }
 

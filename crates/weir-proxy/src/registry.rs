@@ -1,5 +1,6 @@
 //! All sessions by Weir's id: to map KILL, and to wake sessions that must end.
 
+use crate::login::Identity;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub struct Handle {
     ended: AtomicBool,
     killed: AtomicBool,
     /// Who is logged in.
-    user: Mutex<Vec<u8>>,
+    user: Mutex<Arc<Identity>>,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -60,7 +61,7 @@ impl Registry {
     pub(crate) fn enter(
         shared: &Arc<crate::Shared>,
         id: u32,
-        user: &[u8],
+        user: &Arc<Identity>,
         (server_id, place): (u32, Place),
     ) -> Entry {
         let handle = Arc::new(Handle {
@@ -69,7 +70,7 @@ impl Registry {
             asked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             killed: AtomicBool::new(false),
-            user: Mutex::new(user.to_vec()),
+            user: Mutex::new(Arc::clone(user)),
             waker: Mutex::new(None),
         });
         shared.registry.sessions.lock().insert(id, Arc::clone(&handle));
@@ -94,7 +95,7 @@ impl Registry {
         let Ok(id) = u32::try_from(id) else { return false };
         let sessions = self.sessions.lock();
         let Some(handle) = sessions.get(&id) else { return false };
-        let found = handle.attached.lock().is_none() && *handle.user.lock() == user;
+        let found = handle.attached.lock().is_none() && handle.user.lock().user == user;
         if found && !query {
             handle.killed.store(true, Ordering::SeqCst);
             handle.wake();
@@ -174,8 +175,8 @@ impl Handle {
     }
 
     /// The session is another user's now.
-    pub(crate) fn set_user(&self, user: &[u8]) {
-        *self.user.lock() = user.to_vec();
+    pub(crate) fn set_user(&self, user: &Arc<Identity>) {
+        *self.user.lock() = Arc::clone(user);
     }
 
     /// Whether a KILL has ended the session while it had no server connection.
@@ -204,7 +205,6 @@ pub(crate) struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.shared.registry.withdraw(self.handle.id);
         self.shared.registry.sessions.lock().remove(&self.handle.id);
     }
 }

@@ -56,7 +56,6 @@ impl Session {
         let away = self.server.away();
         let killed = self.entry.handle.detach();
         let server = std::mem::replace(&mut self.server, away);
-        sharing.last_id = server.id;
         sharing.counted = PinSet::EMPTY;
         let settings = self.worker.shared.settings();
         let wait_timeout = sharing.wanted.get(Variable::WAIT_TIMEOUT).flatten();
@@ -108,9 +107,6 @@ impl Session {
     pub(crate) fn leave_unfit(&mut self) {
         if self.sharing.as_ref().is_some_and(|sharing| sharing.actual.is_some()) {
             self.drop_link();
-            if let Some(sharing) = &mut self.sharing {
-                sharing.actual = None;
-            }
         }
     }
 
@@ -134,6 +130,9 @@ impl Session {
     /// The session ends: its connection goes back if it is as good as new, and is closed if not.
     pub(crate) fn leave(&mut self) {
         let Some(sharing) = &self.sharing else { return };
+        if sharing.offered {
+            self.worker.shared.registry.withdraw(self.entry.handle.id());
+        }
         if sharing.is_attached() && sharing.pins.is_free() && sharing.rebase.is_none() {
             self.give_back();
         } else {

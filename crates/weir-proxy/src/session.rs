@@ -12,7 +12,7 @@
 //!    +-----> Binlog (both ways, until the stream ends) ----------------+
 //! ```
 
-use crate::attach::{attach, settle};
+use crate::attach::attach;
 use crate::backend::Backend;
 use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
@@ -21,6 +21,7 @@ use crate::observe;
 use crate::open::Opened;
 use crate::registry::{Entry, Registry};
 use crate::settings::Settings;
+use crate::settle::settle;
 use crate::shared::ClientCount;
 use crate::sharing::Sharing;
 use crate::vanish::vanish;
@@ -133,8 +134,6 @@ pub(crate) struct Session {
     pub sharing: Option<Box<Sharing>>,
     pub phase: Phase,
     pub walker: Walker,
-    /// Where in the bytes at hand status flags stand that must tell of changed columns.
-    pub marks: Vec<usize>,
     /// Present where the client's link is compressed: the sequence id that its next packet gets. Such clients number
     /// packets by frames, and a server at the end of a plain link counts (error 1156).
     pub up_seq: Option<u8>,
@@ -180,7 +179,7 @@ impl Session {
     ) -> Box<Session> {
         let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count } = logged_in;
         let Opened { server, status, sharing, .. } = opened;
-        let entry = Registry::enter(&worker.shared, id, &identity.user, (server.id, server.place));
+        let entry = Registry::enter(&worker.shared, id, &identity, (server.id, server.place));
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
@@ -193,7 +192,6 @@ impl Session {
             sharing,
             phase: Phase::Idle,
             walker,
-            marks: Vec::new(),
             up_seq,
             starved: early.is_empty(),
             held_up: early,

@@ -1,6 +1,7 @@
 //! A session that shares server connections: what its client wants the connection to be like, what keeps it there, and
 //! when it may go.
 
+use crate::analyse::MULTI;
 use crate::backend::Backend;
 use crate::doing::{Doing, Release, UNREAD};
 use crate::link::{Key, Lease, Link, UsedBy};
@@ -17,9 +18,6 @@ use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 use weir_wire::response::Walker;
-
-/// Several statements may stand in one packet; see `analyse.rs`.
-const MULTI: bool = true;
 
 /// What a session has to know that shares connections.
 #[derive(Debug)]
@@ -52,10 +50,10 @@ pub(crate) struct Sharing {
     pub rebase: Option<Rebase>,
     /// What the session was like when it logged in.
     pub login: State,
-    /// The last connection that was given back.
-    pub last_id: u32,
     /// The attached connection has been through what no reset takes back: COM_SET_OPTION, a refused COM_CHANGE_USER.
     pub switched: bool,
+    /// Where in the bytes at hand status flags stand that must tell of changed columns.
+    pub marks: Vec<usize>,
     /// The reasons that are counted already.
     pub counted: PinSet,
     /// The connection has been offered to others.
@@ -92,7 +90,8 @@ impl Sharing {
         pins.status(status);
         Self {
             key,
-            wanted: state.clone(),
+            login: state.clone(),
+            wanted: state,
             pins,
             leftovers: Leftovers::FRESH,
             doing: Doing::Command(com::SLEEP),
@@ -106,9 +105,8 @@ impl Sharing {
             partial: false,
             refusal: None,
             rebase: None,
-            login: state.clone(),
-            last_id: 0,
             switched: false,
+            marks: Vec::new(),
             counted: PinSet::EMPTY,
             offered: false,
             succeeded: true,
@@ -283,7 +281,7 @@ fn outcome(walker: &Walker) -> Outcome {
 impl Session {
     /// The server, as far as its variables go.
     pub(crate) fn server_kind(&self) -> Server {
-        Server { family: self.server.family, version: self.server.version }
+        kind_of(&self.server)
     }
 
     /// Step 8 for a session that shares connections: true where the connection at hand is fit for this command. If not,
@@ -298,8 +296,11 @@ impl Session {
         sharing.doing = doing;
         if sharing.is_attached() {
             // Nobody else has used it since the last command: what that left is there.
-            let fit = matches!(sharing.next(None, server), Next::SameConnection)
-                || sharing.next(None, server) == Next::Anywhere(Vec::new());
+            let fit = match sharing.next(None, server) {
+                Next::SameConnection => true,
+                Next::Anywhere(steps) => steps.is_empty(),
+                Next::Unavailable(_) => false,
+            };
             if !fit || sharing.lacks_statement(&sharing.prepared) {
                 self.exit = Some(Exit::Attach);
                 return false;

@@ -3,6 +3,7 @@
 use crate::accept::Accepted;
 use crate::acceptor::{Listener, Taken, accept_all, client_options};
 use crate::backend::Backend;
+use crate::close::quit_at_once;
 use crate::link::{Lease, Link};
 use crate::serve::serve;
 use crate::shared::Shared;
@@ -18,7 +19,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use weir_config::Io;
-use weir_net::{Socket, Stream, ring, send_before_close};
+use weir_net::{Socket, Stream, ring};
 use weir_session::{Bases, Memory, ServerStatements};
 use weir_stats::WorkerStats;
 
@@ -77,9 +78,8 @@ impl Worker {
     /// Closes a connection that nobody uses.
     pub fn close_server(&self, mut server: Backend) {
         self.stats().server_closed();
-        server.stream.restart_sequence();
         // Where the socket cannot take it at once, closing will do.
-        send_before_close(&server.stream, &QUIT_PACKET);
+        quit_at_once(&mut server.stream);
     }
 
     /// The same for one that a session has, and its place in the pool.
@@ -130,9 +130,6 @@ impl Drop for Pending {
         self.worker.stats().login_ended();
     }
 }
-
-/// COM_QUIT.
-const QUIT_PACKET: [u8; 5] = [1, 0, 0, 0, weir_wire::command::QUIT];
 
 /// How often idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(1);

@@ -1,0 +1,82 @@
+//! What a session reads back from its connection before it gives it to others.
+
+use crate::attach::{ask, read_state, sync};
+use crate::session::{Exit, Session};
+use crate::sharing::{Rebase, plan};
+use std::io;
+use tokio::time::timeout;
+use weir_model::{CloseReason, ServerFamily};
+use weir_session::{Plan, State, Variable};
+use weir_sql::CharsetClass;
+
+/// Reads back what only the connection knows, before it is given back.
+pub(crate) async fn settle(session: &mut Session) -> Result<(), Exit> {
+    let limit = session.limits.server_connect_timeout;
+    let done = match timeout(limit, read_back(session)).await {
+        Ok(done) => done,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    };
+    done.map_err(|error| {
+        tracing::debug!(event = "read_back_failed", client = session.entry.handle.id(), error = %error);
+        Exit::Close(CloseReason::ServerGone)
+    })
+}
+
+/// The session is new, and its connection is as read.
+async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::Result<()> {
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    sharing.wanted = read.clone();
+    if rebase == Rebase::ChangeUser {
+        sharing.login = read;
+        return Ok(());
+    }
+    if session.server.family == ServerFamily::MariaDb {
+        // The connection has gone back to what its own login had agreed on.
+        sharing.wanted.take_names(&sharing.login);
+    }
+    if let Some(name) = sharing.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten() {
+        session.charset = CharsetClass::from_name(name);
+    }
+    sharing.actual = Some(read);
+    let planned = plan(sharing, &session.worker.learned.lock().memory);
+    if let Plan::Sync(steps) = planned {
+        let wanted = sharing.wanted.clone();
+        let synced = sync(session, &wanted, steps).await;
+        synced.map_err(|trouble| io::Error::other(format!("{trouble:?}")))?;
+    }
+    if let Some(sharing) = &mut session.sharing {
+        sharing.actual = None;
+    }
+    Ok(())
+}
+
+async fn read_back(session: &mut Session) -> io::Result<()> {
+    let worker = session.worker.clone();
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    if let Some(rebase) = sharing.rebase.take() {
+        let read = read_state(&worker, &mut session.server).await?;
+        return start_anew(session, rebase, read).await;
+    }
+    if !sharing.leftovers.owes().is_none() {
+        let values = ask(&mut session.server, sharing.leftovers.read_back_text().as_bytes()).await?;
+        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+        if !sharing.leftovers.read_back(&row) {
+            return Err(io::Error::other("the row of LAST_INSERT_ID() and FOUND_ROWS()"));
+        }
+        // The session's own may be another, where no statement of it has asked for it here.
+        let there = row.first().copied().flatten();
+        sharing.insert_id_there = there.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        sharing.leftovers_read();
+    }
+    if !sharing.wanted.is_known() {
+        let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
+        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+        sharing.wanted.read_back(&row).map_err(io::Error::other)?;
+        if sharing.succeeded {
+            let mut learned = worker.learned.lock();
+            sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
+        }
+        sharing.pins.level(weir_session::PinReason::StateUnknown, false);
+    }
+    Ok(())
+}
