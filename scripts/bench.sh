@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds Weir and weir-bench in release, measures, and counts the instructions of the hot functions. Arguments go to
+# Builds Weir as it is packaged (profile dist) and weir-bench, measures, and counts the instructions of the hot
+# functions. Arguments go to
 # `weir-bench run`: --quick, --only point_select, --rounds 5. With --bless the counts are written down instead.
 # All figures are also written to .cache/bench.json. The machine should have nothing else to do: the spread in the
 # tables tells whether it had.
@@ -11,7 +12,10 @@ cargo build --release -p weir-bench
 if [ "${1-}" = --bless ]; then
   exec target/release/weir-bench count --bless
 fi
-[ -n "${WEIR_BIN-}" ] || cargo build --release -p weir
+if [ -z "${WEIR_BIN-}" ]; then
+  cargo build --profile dist -p weir
+  export WEIR_BIN=${CARGO_TARGET_DIR:-target}/dist/weir
+fi
 mkdir -p .cache
 # A proxy needs two descriptors for each of 10,000 idle clients; the default of many systems is 1,024.
 ulimit -n "$(ulimit -Hn)"

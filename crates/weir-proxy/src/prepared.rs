@@ -149,6 +149,8 @@ impl Session {
         let Ok(execute) = Execute::parse(payload, params, self.client_caps) else { return Ok(()) };
         match sharing.statements.bind(id, execute.types) {
             Ok(_) => Ok(()),
+            // Its statement is this client's alone there, so the server's answer is the right one.
+            Err(Refusal::Unbound) if family == ServerFamily::MySql => Ok(()),
             Err(Refusal::Unbound) => {
                 Err(ErrPacket::new(WRONG_ARGUMENTS, b"HY000", "Incorrect arguments to mysqld_stmt_execute"))
             }
@@ -263,8 +265,7 @@ impl Session {
         let Ok(id) = sharing.statements.add(Arc::new(key), announced.params, limit) else { return };
         let key = sharing.statements.get(id).map(|statement| Arc::clone(statement.key()));
         if let Ok(key) = key {
-            sharing.to_close.extend(sharing.prepared.prepared(key, announced.id));
-            sharing.last_prepared = announced.id;
+            sharing.has_prepared(key, announced.id);
         }
         // It was added just now.
         let _ = sharing.statements.set_columns(id, u64::from(announced.columns));
@@ -285,6 +286,13 @@ impl Session {
 }
 
 impl Sharing {
+    /// The attached connection has prepared a statement.
+    fn has_prepared(&mut self, key: Arc<PreparedKey>, id: u32) {
+        let evicted = self.prepared.prepared(key, id, |key| self.statements.is_open(key));
+        self.to_close.extend(evicted);
+        self.last_prepared = id;
+    }
+
     /// Whether a connection with these statements lacks the one that the command at hand is about.
     pub fn lacks_statement(&self, prepared: &ServerStatements) -> bool {
         let statement = self.executing.and_then(|id| self.statements.get(id).ok());
@@ -360,8 +368,7 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
         change(session, &now, &then).await?;
     }
     if let Some(sharing) = &mut session.sharing {
-        sharing.to_close.extend(sharing.prepared.prepared(key, id));
-        sharing.last_prepared = id;
+        sharing.has_prepared(key, id);
     }
     Ok(())
 }

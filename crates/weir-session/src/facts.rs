@@ -48,7 +48,7 @@ pub fn with_statement<R>(facts: &Facts, sql: &[u8], f: impl FnOnce(&Statement<'_
     let hidden = HIDDEN.iter().any(|pin| facts.pins.contains(*pin));
     if hidden {
         found.effects.push(Decoded::Everything);
-    } else if facts.classified.kinds.contains(StatementKind::Ddl) {
+    } else if facts.classified.kinds.contains(StatementKind::Ddl) && names_a_schema(sql) {
         // DROP DATABASE of the default schema leaves none. Both servers report it, but a client can turn that off.
         found.effects.push(Decoded::SchemaUnknown);
     }
@@ -66,6 +66,13 @@ pub fn with_statement<R>(facts: &Facts, sql: &[u8], f: impl FnOnce(&Statement<'_
         may_begin: several || hidden || facts.transaction != Transaction::None,
     };
     f(&statement)
+}
+
+/// Whether DATABASE or SCHEMA stands anywhere in a text, be it in a name. No client character set writes a keyword with other
+/// bytes.
+fn names_a_schema(sql: &[u8]) -> bool {
+    let here = |at: &[u8], word: &[u8]| at.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
+    (0..sql.len()).any(|i| sql.get(i..).is_some_and(|at| here(at, b"database") || here(at, b"schema")))
 }
 
 fn pins(facts: &Facts) -> PinSet {

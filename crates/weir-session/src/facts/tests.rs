@@ -93,7 +93,11 @@ fn texts_become_statements() {
         ("SELECT FOUND_ROWS(), ROW_COUNT()", "reads row_count; reads found_rows"),
         ("SHOW WARNINGS", "reads diagnostics"),
         ("SELECT CONNECTION_ID()", "pins connection_id"),
-        ("CREATE TEMPORARY TABLE t (i INT)", "schemaunknown; pins temporary_table"),
+        ("CREATE TEMPORARY TABLE t (i INT)", "pins temporary_table"),
+        ("DROP TABLE t", ""),
+        ("DROP DATABASE d", "schemaunknown"),
+        ("/*!50000 drop Schema d*/", "schemaunknown"),
+        ("ALTER TABLE my_schema.t ADD c INT", "schemaunknown"),
     ] {
         assert_eq!(told(sql), expected, "{sql}");
     }

@@ -109,6 +109,13 @@ impl ClientStatements {
         found.ok_or(Refusal::Unknown)
     }
 
+    /// Whether a cursor or long data of a statement is on the connection.
+    pub fn is_open(&self, key: &PreparedKey) -> bool {
+        let open = |s: &ClientStatement| (s.long_data || s.cursor) && *s.key == *key;
+        let any = self.inner.as_ref().filter(|inner| inner.long_data + inner.cursors > 0);
+        any.is_some_and(|inner| inner.statements.values().any(open))
+    }
+
     /// The id itself, where a command says -1.
     pub fn resolve(&self, id: u32) -> u32 {
         self.inner.as_ref().map_or(id, |inner| inner.resolve(id))

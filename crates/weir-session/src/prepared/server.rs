@@ -17,8 +17,9 @@ pub enum Needs {
     Prepare,
 }
 
-/// The prepared statements of a server connection: by key, the least recently used closed first; those that are bound to
-/// the connection ([`PreparedKey::bound`]) after all others.
+/// The prepared statements of a server connection: by key, the least recently used closed first. Those that are bound to the
+/// connection ([`PreparedKey::bound`]) cannot be prepared again: they are neither counted nor closed, and go with their
+/// client, which may have `limits.max_statements`.
 #[derive(Debug)]
 pub struct ServerStatements {
     entries: HashMap<Arc<PreparedKey>, Entry, FixedState>,
@@ -26,6 +27,8 @@ pub struct ServerStatements {
     order: BTreeMap<u64, Arc<PreparedKey>>,
     clock: u64,
     limit: usize,
+    /// How many of the entries are bound.
+    bound: usize,
 }
 
 #[derive(Debug)]
@@ -39,7 +42,7 @@ impl ServerStatements {
     /// None yet; at most `limit` of them, at least one. `seed` is a random number: clients choose what is hashed.
     pub fn new(limit: usize, seed: u64) -> Self {
         let entries = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { entries, order: BTreeMap::new(), clock: 0, limit: limit.max(1) }
+        Self { entries, order: BTreeMap::new(), clock: 0, limit: limit.max(1), bound: 0 }
     }
 
     /// What the execution of a client's statement needs here. It counts as a use.
@@ -72,14 +75,21 @@ impl ServerStatements {
         self.entries.values().any(|entry| entry.server_id == server_id)
     }
 
-    /// The server has prepared a statement. Returned is the id for which COM_STMT_CLOSE must be sent, if any: of the one that was not used
-    /// for longest, or of an older preparation of the same.
-    pub fn prepared(&mut self, key: Arc<PreparedKey>, server_id: u32) -> Option<u32> {
+    /// The server has prepared a statement. Returned is the id for which COM_STMT_CLOSE must be sent, if any: of an older
+    /// preparation of the same, or of the one that was not used for longest. `open` tells of which statements a cursor or
+    /// long data is on the connection; they stay.
+    pub fn prepared(
+        &mut self,
+        key: Arc<PreparedKey>,
+        server_id: u32,
+        open: impl Fn(&PreparedKey) -> bool,
+    ) -> Option<u32> {
         let close = match self.forget(&key) {
             Some(old) => Some(old),
-            None if self.entries.len() >= self.limit => self.evict(),
+            None if !key.is_bound() && self.entries.len() - self.bound >= self.limit => self.evict(open),
             None => None,
         };
+        self.bound += usize::from(key.is_bound());
         self.entries.insert(key.clone(), Entry { server_id, used: self.clock, types: None });
         self.order.insert(self.clock, key);
         self.clock += 1;
@@ -90,6 +100,7 @@ impl ServerStatements {
     /// and must be prepared anew. Returned is the id to close.
     pub fn forget(&mut self, key: &Arc<PreparedKey>) -> Option<u32> {
         let entry = self.entries.remove(key)?;
+        self.bound -= usize::from(key.is_bound());
         self.order.remove(&entry.used);
         Some(entry.server_id)
     }
@@ -101,17 +112,11 @@ impl ServerStatements {
         }
     }
 
-    /// The limit has changed; the ids to close are returned.
-    pub fn set_limit(&mut self, limit: usize) -> Vec<u32> {
-        self.limit = limit.max(1);
-        let over = self.entries.len().saturating_sub(self.limit);
-        (0..over).filter_map(|_| self.evict()).collect()
-    }
-
     /// COM_RESET_CONNECTION or COM_CHANGE_USER: the server has closed all.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.order.clear();
+        self.bound = 0;
     }
 
     pub fn len(&self) -> usize {
@@ -122,11 +127,8 @@ impl ServerStatements {
         self.entries.is_empty()
     }
 
-    fn evict(&mut self) -> Option<u32> {
-        // One that is bound cannot be prepared again, so it goes only where there is no other.
-        let other = self.order.iter().find(|(_, key)| !key.is_bound());
-        let used = *other.or_else(|| self.order.first_key_value())?.0;
-        let key = self.order.remove(&used)?;
-        self.entries.remove(&key).map(|entry| entry.server_id)
+    fn evict(&mut self, open: impl Fn(&PreparedKey) -> bool) -> Option<u32> {
+        let key = self.order.values().find(|key| !key.is_bound() && !open(key)).cloned()?;
+        self.forget(&key)
     }
 }

@@ -14,6 +14,11 @@ fn key(text: &str) -> Arc<PreparedKey> {
     Arc::new(PreparedKey::new(text.as_bytes().into(), &state("")).unwrap())
 }
 
+/// Nothing is open.
+fn none(_: &PreparedKey) -> bool {
+    false
+}
+
 #[test]
 fn ids_count_from_one_and_are_never_used_twice() {
     let mut client = ClientStatements::default();
@@ -47,7 +52,7 @@ fn p35_types_are_sent_where_the_connection_has_others() {
     let mut server = ServerStatements::new(10, 0);
     assert_eq!(one.bind(a, None).err(), Some(Refusal::Unbound));
     assert_eq!(server.need(one.bind(a, Some(&[8, 0])).unwrap()), Needs::Prepare);
-    assert_eq!(server.prepared(key("a"), 70), None);
+    assert_eq!(server.prepared(key("a"), 70, none), None);
     let needs = |types| Needs::Nothing { server_id: 70, types };
     assert_eq!(server.need(one.get(a).unwrap()), needs(true));
     assert_eq!(server.need(one.bind(a, None).unwrap()), needs(false));
@@ -62,7 +67,7 @@ fn without_parameters_there_are_no_types() {
     let mut client = ClientStatements::default();
     let id = client.add(key("a"), 0, 9).unwrap();
     let mut server = ServerStatements::new(10, 0);
-    server.prepared(key("a"), 5);
+    server.prepared(key("a"), 5, none);
     assert_eq!(server.need(client.bind(id, None).unwrap()), Needs::Nothing { server_id: 5, types: false });
 }
 
@@ -71,16 +76,15 @@ fn p40_the_longest_unused_is_closed_at_the_limit() {
     let mut client = ClientStatements::default();
     let ids = ["a", "b", "c"].map(|text| client.add(key(text), 0, 9).unwrap());
     let mut server = ServerStatements::new(2, 0);
-    assert_eq!(server.prepared(key("a"), 1), None);
-    assert_eq!(server.prepared(key("b"), 2), None);
+    assert_eq!(server.prepared(key("a"), 1, none), None);
+    assert_eq!(server.prepared(key("b"), 2, none), None);
     server.need(client.get(ids[0]).unwrap());
-    assert_eq!(server.prepared(key("c"), 3), Some(2));
+    assert_eq!(server.prepared(key("c"), 3, none), Some(2));
     assert_eq!(server.need(client.get(ids[1]).unwrap()), Needs::Prepare);
-    assert_eq!(server.prepared(key("c"), 4), Some(3), "prepared anew after ALTER");
+    assert_eq!(server.prepared(key("c"), 4, none), Some(3), "prepared anew after ALTER");
     assert_eq!((server.id(&key("c")), server.len()), (Some(4), 2));
-    assert_eq!(server.set_limit(1), [1]);
-    assert_eq!(server.forget(&key("c")), Some(4));
-    assert!(server.is_empty() && server.set_limit(1).is_empty());
+    assert_eq!((server.forget(&key("c")), server.forget(&key("a"))), (Some(4), Some(1)));
+    assert!(server.is_empty());
 }
 
 #[test]
@@ -153,8 +157,8 @@ fn a_statement_that_is_bound_to_its_connection_is_like_no_other() {
     let id = client.add(Arc::new(bound(7)), 0, 9).unwrap();
     let own = client.get(id).unwrap().key().clone();
     assert_eq!(*own, bound(7));
-    server.prepared(key("a"), 6);
-    server.prepared(own.clone(), 7);
+    server.prepared(key("a"), 6, none);
+    server.prepared(own.clone(), 7, none);
     assert_eq!((server.id(&own), server.id(&key("a"))), (Some(7), Some(6)));
     assert_eq!(server.need(client.get(id).unwrap()), Needs::Nothing { server_id: 7, types: false });
     assert!(client.close(id).is_some() && client.len() == 3);
@@ -168,31 +172,49 @@ fn a_statement_that_is_bound_to_its_connection_is_like_no_other() {
 }
 
 #[test]
-fn what_cannot_be_prepared_again_is_closed_last_at_the_limit() {
+fn what_cannot_be_prepared_again_is_neither_counted_nor_closed() {
     let bound = |id| Arc::new(PreparedKey::bound(b"a"[..].into(), id));
-    let mut server = ServerStatements::new(3, 0);
-    assert_eq!(server.prepared(bound(1), 1), None);
-    assert_eq!(server.prepared(key("b"), 2), None);
-    assert_eq!(server.prepared(key("c"), 3), None);
-    assert_eq!(server.prepared(key("d"), 4), Some(2), "not the older one, which is bound");
-    assert_eq!(server.prepared(bound(5), 5), Some(3));
-    assert_eq!(server.prepared(bound(6), 6), Some(4));
-    assert_eq!(server.prepared(bound(7), 7), Some(1), "only bound ones are left");
-    assert_eq!(server.set_limit(1), [5, 6]);
-    assert_eq!(server.forget(&bound(7)), Some(7), "its client closes it");
-    assert!(server.is_empty());
+    let mut server = ServerStatements::new(2, 0);
+    assert_eq!(server.prepared(bound(1), 1, none), None);
+    assert_eq!(server.prepared(key("b"), 2, none), None);
+    assert_eq!(server.prepared(key("c"), 3, none), None);
+    assert_eq!(server.prepared(bound(5), 5, none), None);
+    assert_eq!(server.prepared(key("d"), 4, none), Some(2));
+    assert_eq!((server.len(), server.id(&bound(1)), server.id(&bound(5))), (4, Some(1), Some(5)));
+    assert_eq!(server.forget(&bound(1)), Some(1), "its client closes it");
+    assert_eq!(server.prepared(key("e"), 6, none), Some(3));
+    server.clear();
+    assert_eq!((server.prepared(key("a"), 1, none), server.prepared(key("b"), 2, none)), (None, None));
+    assert_eq!(server.prepared(key("c"), 3, none), Some(1));
+}
+
+#[test]
+fn p38_a_statement_with_a_cursor_or_long_data_is_not_closed_at_the_limit() {
+    let mut client = ClientStatements::default();
+    let [a, b] = ["a", "b"].map(|text| client.add(key(text), 1, 9).unwrap());
+    let mut server = ServerStatements::new(2, 0);
+    server.prepared(key("a"), 1, none);
+    server.prepared(key("b"), 2, none);
+    client.executed(a, true).unwrap();
+    assert_eq!(server.prepared(key("c"), 3, |key| client.is_open(key)), Some(2));
+    server.prepared(key("b"), 4, |key| client.is_open(key));
+    client.long_data(b).unwrap();
+    assert_eq!(server.prepared(key("d"), 5, |key| client.is_open(key)), None, "both are open");
+    client.reset(a).unwrap();
+    client.reset(b).unwrap();
+    assert_eq!(server.prepared(key("e"), 6, |key| client.is_open(key)), Some(1));
 }
 
 #[test]
 fn ids_of_a_connection_are_known_as_long_as_their_statements() {
     let mut server = ServerStatements::new(2, 0);
     assert!(!server.has_id(1));
-    server.prepared(key("a"), 1);
-    server.prepared(key("b"), 2);
+    server.prepared(key("a"), 1, none);
+    server.prepared(key("b"), 2, none);
     assert!(server.has_id(1) && server.has_id(2) && !server.has_id(3));
-    assert_eq!(server.prepared(key("c"), 3), Some(1));
+    assert_eq!(server.prepared(key("c"), 3, none), Some(1));
     assert!(!server.has_id(1) && server.has_id(2) && server.has_id(3));
-    assert_eq!(server.prepared(key("c"), 4), Some(3));
+    assert_eq!(server.prepared(key("c"), 4, none), Some(3));
     assert!(!server.has_id(3) && server.has_id(4));
     server.forget(&key("b"));
     assert!(!server.has_id(2));
@@ -221,7 +243,7 @@ fn statements_that_belong_to_a_client_are_no_other_clients() {
     let mut server = ServerStatements::new(10, 0);
     let owned =
         |owner| Arc::new(PreparedKey::new(b"SELECT ?"[..].into(), &state("")).unwrap().owned_by(owner));
-    server.prepared(owned(1), 7);
+    server.prepared(owned(1), 7, none);
     assert_eq!(
         (server.id(&owned(1)), server.id(&owned(2)), server.id(&key("SELECT ?"))),
         (Some(7), None, None)

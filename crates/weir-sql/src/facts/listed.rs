@@ -48,6 +48,11 @@ const REVEALING: [(&[u8], LeftoverSet); 9] = [
     (b"last_gtid", SHOWN_BY_VARIABLES),
 ];
 
+/// What of a leftover `@@name` shows.
+pub(super) fn read_by_name(name: &[u8]) -> LeftoverSet {
+    revealed(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// What `[SESSION | LOCAL] VARIABLES ...` lists. The cursor stands before VARIABLES.
 pub(super) fn shown_by_variables(mut cursor: Cursor<'_>) -> LeftoverSet {
     filtered(&mut cursor).unwrap_or(SHOWN_BY_VARIABLES)

@@ -2,6 +2,7 @@
 
 use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
 use super::found::Shape;
+use super::listed::read_by_name;
 use crate::calls::{self, Call};
 use crate::classify::Cursor;
 use crate::{Keyword, Token, TokenKind};
@@ -189,15 +190,7 @@ impl Scan {
     }
 
     fn system_variable(&mut self, name: &[u8]) {
-        let name = unquoted(name);
-        let is = |names: &[&[u8]]| names.iter().any(|n| name.eq_ignore_ascii_case(n));
-        if is(&[b"identity", b"last_insert_id", b"insert_id"]) {
-            self.reads.insert(Leftover::LastInsertId);
-        } else if is(&[b"warning_count", b"error_count"]) {
-            self.reads.insert(Leftover::Diagnostics);
-        } else if is(&[b"pseudo_thread_id"]) {
-            self.reads.insert(Leftover::ConnectionId);
-        }
+        self.reads = self.reads.union(read_by_name(unquoted(name)));
     }
 }
 

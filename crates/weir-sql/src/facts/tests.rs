@@ -336,6 +336,10 @@ proptest! {
         }
         for (_, sql) in &picked {
             let one = Facts::of(sql.as_bytes(), mode, true);
+            // A packet without a statement is an error, and one between others is nothing.
+            if Lexer::new(sql.as_bytes(), mode).all(|t| t.kind == TokenKind::Blank || t.text(sql.as_bytes()) == b";") {
+                continue;
+            }
             prop_assert!(one.pins.is_subset(packet.pins), "{}: {:?} {:?}", sql, one.pins, packet.pins);
             prop_assert!(one.reads.is_subset(packet.reads));
             prop_assert!(packet.keeps.is_subset(one.keeps));

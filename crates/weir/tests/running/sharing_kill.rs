@@ -14,11 +14,10 @@ async fn until_sleeping(admin: &mut Client, mark: &str) {
 
 #[tokio::test]
 async fn p43_kill_query_hits_the_client_that_runs_and_leaves_it_its_session() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let mut admin = app(server.addr()).connect().await.unwrap();
-        database(&server, "sh_kill", &[]).await;
-        let weir = sharing(&server, 3, "", "");
+        database(server, "sh_kill", &[]).await;
+        let weir = sharing(server, 3, "", "");
         let [mut victim, mut killer, mut bystander] = clients(&weir, "sh_kill").await;
         victim.run("SET @mine = 5").await.unwrap();
         let id = victim.greeting().connection_id;
@@ -49,11 +48,10 @@ async fn p43_kill_query_hits_the_client_that_runs_and_leaves_it_its_session() {
 
 #[tokio::test]
 async fn p43_kill_connection_ends_the_client_that_runs() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let mut admin = app(server.addr()).connect().await.unwrap();
-        database(&server, "sh_killc", &[]).await;
-        let weir = sharing(&server, 3, "", "");
+        database(server, "sh_killc", &[]).await;
+        let weir = sharing(server, 3, "", "");
         let [mut victim, mut killer, mut bystander] = clients(&weir, "sh_killc").await;
         victim.send(command::QUERY, b"SELECT /* shkc */ SLEEP(60)").await.unwrap();
         until_sleeping(&mut admin, "shkc").await;
@@ -75,11 +73,10 @@ async fn p43_kill_connection_ends_the_client_that_runs() {
 
 #[tokio::test]
 async fn p43_a_kill_of_an_idle_client_never_hits_who_has_its_connection_now() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let mut admin = app(server.addr()).connect().await.unwrap();
-        database(&server, "sh_killi", &["CREATE TABLE t (i INT)"]).await;
-        let weir = sharing(&server, 2, "", "");
+        database(server, "sh_killi", &["CREATE TABLE t (i INT)"]).await;
+        let weir = sharing(server, 2, "", "");
         let [mut busy, mut killer] = clients(&weir, "sh_killi").await;
         for (i, kill) in ["KILL QUERY", "KILL", "KILL CONNECTION"].into_iter().enumerate() {
             // The connection that the idle client was the last to use is that of the busy one now: no other is open.
@@ -107,10 +104,9 @@ async fn p43_a_kill_of_an_idle_client_never_hits_who_has_its_connection_now() {
 
 #[tokio::test]
 async fn p43_one_kills_oneself() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_kills", &[]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_kills", &[]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_kills").await;
         let id = one.greeting().connection_id;
         let response = one.query(format!("KILL {id}")).await.unwrap();
@@ -124,10 +120,9 @@ async fn p43_one_kills_oneself() {
 
 #[tokio::test]
 async fn p43_kills_at_random_hit_their_targets_only() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_storm", &[]).await;
-        let weir = sharing(&server, 6, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_storm", &[]).await;
+        let weir = sharing(server, 6, "", "");
         let mut victims: [Client; 4] = clients(&weir, "sh_storm").await;
         let mut workers: [Client; 4] = clients(&weir, "sh_storm").await;
         let mut killer = client(&weir, "sh_storm").await;

@@ -1,5 +1,7 @@
 //! What the tests of shared connections have in common: a Weir with few connections, and how a session stands.
 
+use std::sync::Arc;
+
 use crate::kit::*;
 
 /// A Weir in front of `server` whose clients share this many connections. `pool` are more keys of `[pool]`, `more` are
@@ -18,6 +20,12 @@ pub fn sharing_config(address: &str, connections: u32, pool: &str, more: &str) -
 }
 
 const SHARING: &str = "sharing = \"transaction\"\n";
+
+/// The shared server of each flavor, both held to the end of the test: a server that nobody holds ends, and the next test
+/// would have to start it again.
+pub fn both() -> [(Flavor, Arc<Server>); 2] {
+    Flavor::BOTH.map(|flavor| (flavor, server(flavor)))
+}
 
 /// A database of a test's own, and in it what these statements make.
 pub async fn database(server: &Server, name: &str, statements: &[&str]) {

@@ -9,10 +9,9 @@ const TABLE: &[&str] =
 
 #[tokio::test]
 async fn p23_p25_p29_p41_a_session_is_pinned_for_its_reason_and_until_that_ends() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_pins", TABLE).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_pins", TABLE).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_pins").await;
         for (begin, reason, end) in [
             ("SELECT GET_LOCK('sh_pins', 0)", "user_lock", "SELECT RELEASE_ALL_LOCKS()"),
@@ -49,12 +48,11 @@ async fn p23_p25_p29_p41_a_session_is_pinned_for_its_reason_and_until_that_ends(
 
 #[tokio::test]
 async fn p24_p25_what_a_client_leaves_behind_is_gone_for_the_next() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_left", TABLE).await;
+    for (flavor, server) in &both() {
+        database(server, "sh_left", TABLE).await;
         let mut admin = app(server.addr()).database("sh_left").connect().await.unwrap();
         // The next client can only get the connection of the one before, or a new one.
-        let weir = sharing(&server, 1, "", "");
+        let weir = sharing(server, 1, "", "");
         for in_order in [true, false] {
             for (leave, reason) in [
                 ("SELECT GET_LOCK('sh_left', 0)", "user_lock"),
@@ -101,10 +99,9 @@ async fn p24_p25_what_a_client_leaves_behind_is_gone_for_the_next() {
 
 #[tokio::test]
 async fn p38_an_open_cursor_keeps_the_connection_until_it_is_read_or_closed() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p38", TABLE).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p38", TABLE).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p38").await;
         let open = |id| {
             command::Execute {
@@ -152,10 +149,9 @@ async fn p38_an_open_cursor_keeps_the_connection_until_it_is_read_or_closed() {
 
 #[tokio::test]
 async fn p37_long_data_keeps_the_connection_until_it_is_used_or_dropped() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p37", &[]).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p37", &[]).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p37").await;
         let text = "SELECT LENGTH(?)";
         let id = one.prepare(text).await.unwrap().id;
@@ -205,10 +201,9 @@ async fn p37_long_data_keeps_the_connection_until_it_is_used_or_dropped() {
 
 #[tokio::test]
 async fn p25_pins_leave_the_rest_of_the_connections_to_single_statements() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_share", TABLE).await;
-        let weir = sharing(&server, 2, "pinned_share = 50\nqueue_timeout = \"150ms\"\n", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_share", TABLE).await;
+        let weir = sharing(server, 2, "pinned_share = 50\nqueue_timeout = \"150ms\"\n", "");
         let [mut one, mut two, mut three] = clients(&weir, "sh_share").await;
         one.run("BEGIN").await.unwrap();
         row(&mut one, "SELECT COUNT(*) FROM t").await;

@@ -9,10 +9,9 @@ const TABLE: &str = "CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR
 
 #[tokio::test]
 async fn p28_a_transaction_runs_on_one_connection() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p28", &[TABLE]).await;
-        let weir = sharing(&server, 3, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p28", &[TABLE]).await;
+        let weir = sharing(server, 3, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p28").await;
         for (begin, end) in [
             ("BEGIN", "ROLLBACK"),
@@ -58,10 +57,9 @@ async fn p28_a_transaction_runs_on_one_connection() {
 
 #[tokio::test]
 async fn p27_set_transaction_is_for_the_next_one_of_that_client() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p27", &[TABLE]).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p27", &[TABLE]).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p27").await;
         one.run("SET TRANSACTION READ ONLY").await.unwrap();
         two.run("INSERT INTO t (v) VALUES ('x')").await.unwrap();
@@ -76,10 +74,9 @@ async fn p27_set_transaction_is_for_the_next_one_of_that_client() {
 
 #[tokio::test]
 async fn statements_wait_for_a_connection_in_the_order_they_came() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_fifo", &[TABLE]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_fifo", &[TABLE]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut holder, mut witness] = clients(&weir, "sh_fifo").await;
         let mut waiting: [Client; 6] = clients(&weir, "sh_fifo").await;
         holder.run("BEGIN").await.unwrap();
@@ -104,10 +101,9 @@ async fn statements_wait_for_a_connection_in_the_order_they_came() {
 
 #[tokio::test]
 async fn who_waits_too_long_is_told_1040_and_may_ask_again() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_late", &[TABLE]).await;
-        let weir = sharing(&server, 1, "queue_timeout = \"150ms\"\n", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_late", &[TABLE]).await;
+        let weir = sharing(server, 1, "queue_timeout = \"150ms\"\n", "");
         let [mut holder, mut late] = clients(&weir, "sh_late").await;
         let id = late.prepare("SELECT ?").await.unwrap().id;
         holder.run("BEGIN").await.unwrap();
@@ -141,10 +137,9 @@ async fn who_waits_too_long_is_told_1040_and_may_ask_again() {
 
 #[tokio::test]
 async fn who_leaves_the_queue_frees_its_place() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_leave", &[TABLE]).await;
-        let weir = sharing(&server, 1, "max_waiting = 1\n", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_leave", &[TABLE]).await;
+        let weir = sharing(server, 1, "max_waiting = 1\n", "");
         let [mut holder, mut first, mut second, mut witness] = clients(&weir, "sh_leave").await;
         holder.run("BEGIN").await.unwrap();
         holder.run("INSERT INTO t (v) VALUES ('holder')").await.unwrap();
@@ -171,10 +166,9 @@ async fn who_leaves_the_queue_frees_its_place() {
 
 #[tokio::test]
 async fn with_max_waiting_0_nobody_waits() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_full", &[TABLE]).await;
-        let weir = sharing(&server, 1, "max_waiting = 0\nqueue_timeout = \"1h\"\n", "");
+    for (_flavor, server) in &both() {
+        database(server, "sh_full", &[TABLE]).await;
+        let weir = sharing(server, 1, "max_waiting = 0\nqueue_timeout = \"1h\"\n", "");
         let [mut holder, mut other] = clients(&weir, "sh_full").await;
         holder.run("BEGIN").await.unwrap();
         holder.run("INSERT INTO t (v) VALUES ('holder')").await.unwrap();

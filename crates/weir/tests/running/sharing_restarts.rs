@@ -54,14 +54,13 @@ async fn a_server_that_restarts_under_idle_clients_costs_them_nothing() {
 
 #[tokio::test]
 async fn p45_a_pooled_connection_that_is_killed_is_replaced_unseen() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let mut admin = app(server.addr()).connect().await.unwrap();
-        database(&server, "sh_p45", TABLE).await;
+        database(server, "sh_p45", TABLE).await;
         admin.run("DROP USER IF EXISTS sh_p45").await.unwrap();
         admin.run("CREATE USER sh_p45 IDENTIFIED BY 'p45-pw'").await.unwrap();
         admin.run("GRANT ALL ON sh_p45.* TO sh_p45").await.unwrap();
-        let weir = sharing(&server, 2, "", "");
+        let weir = sharing(server, 2, "", "");
         let options = ConnectOptions::tcp(weir.addr(), "sh_p45", "p45-pw").database("sh_p45");
         let mut all = [options.connect().await.unwrap(), options.connect().await.unwrap()];
         let pooled = "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE USER = 'sh_p45'";
@@ -95,11 +94,10 @@ async fn p45_a_pooled_connection_that_is_killed_is_replaced_unseen() {
 
 #[tokio::test]
 async fn a_pinned_session_ends_with_its_connection() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let mut admin = app(server.addr()).connect().await.unwrap();
-        database(&server, "sh_end", TABLE).await;
-        let weir = sharing(&server, 2, "", "");
+        database(server, "sh_end", TABLE).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_end").await;
         one.run("BEGIN").await.unwrap();
         one.run("INSERT INTO t (v) VALUES (1)").await.unwrap();

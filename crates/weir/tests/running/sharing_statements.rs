@@ -31,10 +31,9 @@ fn id(prepared: weir_testkit::client::Prepared) -> u32 {
 
 #[tokio::test]
 async fn p35_the_same_text_of_several_clients_is_each_ones_own_statement() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p35", &[]).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p35", &[]).await;
+        let weir = sharing(server, 2, "", "");
         let mut all: [Client; 3] = clients(&weir, "sh_p35").await;
         let sql = "SELECT CAST(? AS SIGNED) + 0";
         let mut ids = Vec::new();
@@ -79,10 +78,9 @@ async fn p35_the_same_text_of_several_clients_is_each_ones_own_statement() {
 
 #[tokio::test]
 async fn p35_a_parameter_of_another_type_replaces_the_one_before_on_every_connection() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_types", &[]).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_types", &[]).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two, mut holder] = clients(&weir, "sh_types").await;
         let first = one.prepare("SELECT HEX(?)").await.unwrap().id;
         let second = two.prepare("SELECT HEX(?)").await.unwrap().id;
@@ -115,10 +113,9 @@ async fn p35_a_parameter_of_another_type_replaces_the_one_before_on_every_connec
 
 #[tokio::test]
 async fn p36_a_closed_statement_is_gone_for_its_client_only() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p36", &[]).await;
-        let weir = sharing(&server, 2, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p36", &[]).await;
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two, mut three] = clients(&weir, "sh_p36").await;
         let sql = "SELECT CAST(? AS SIGNED) + 0";
         let (first, second) = (one.prepare(sql).await.unwrap().id, two.prepare(sql).await.unwrap().id);
@@ -155,10 +152,9 @@ async fn p36_a_closed_statement_is_gone_for_its_client_only() {
 
 #[tokio::test]
 async fn p39_an_id_that_only_another_client_has_is_unknown() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p39", &[]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p39", &[]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p39").await;
         let mut known = Vec::new();
         for i in 0..5 {
@@ -206,11 +202,10 @@ async fn p39_an_id_that_only_another_client_has_is_unknown() {
 
 #[tokio::test]
 async fn p35_an_alter_table_in_between_shows_in_the_next_execution() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let table = ["CREATE TABLE t (i BIGINT)", "INSERT INTO t VALUES (1)"];
-        database(&server, "sh_alter", &table).await;
-        let weir = sharing(&server, 2, "", "");
+        database(server, "sh_alter", &table).await;
+        let weir = sharing(server, 2, "", "");
         let mut all: [Client; 3] = clients(&weir, "sh_alter").await;
         let mut ids = Vec::new();
         for client in &mut all {
@@ -240,13 +235,12 @@ async fn p35_an_alter_table_in_between_shows_in_the_next_execution() {
 
 #[tokio::test]
 async fn p35_a_statement_is_read_as_it_was_when_it_was_prepared() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_then", &["CREATE TABLE t (v VARCHAR(9))", "INSERT INTO t VALUES ('then')"])
+    for (flavor, server) in &both() {
+        database(server, "sh_then", &["CREATE TABLE t (v VARCHAR(9))", "INSERT INTO t VALUES ('then')"])
             .await;
-        database(&server, "sh_now", &["CREATE TABLE t (v VARCHAR(9))", "INSERT INTO t VALUES ('now')"]).await;
+        database(server, "sh_now", &["CREATE TABLE t (v VARCHAR(9))", "INSERT INTO t VALUES ('now')"]).await;
         // The second connection has not seen the statement.
-        let weir = sharing(&server, 2, "", "");
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut holder] = clients(&weir, "sh_then").await;
         one.run("SET sql_mode = 'ANSI_QUOTES'").await.unwrap();
         let id = one.prepare("SELECT \"v\" FROM t").await.unwrap().id;

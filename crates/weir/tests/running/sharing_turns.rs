@@ -5,15 +5,14 @@ use crate::sharing_kit::*;
 
 #[tokio::test]
 async fn forty_clients_are_answered_over_two_connections() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let mut admin = app(server.addr()).connect().await.unwrap();
         admin.run("DROP USER IF EXISTS sh40").await.unwrap();
         // The server itself refuses a third connection.
         admin.run("CREATE USER sh40 IDENTIFIED BY 'sh40-pw' WITH MAX_USER_CONNECTIONS 2").await.unwrap();
-        database(&server, "sh40", &["CREATE TABLE t (client INT, step INT)"]).await;
+        database(server, "sh40", &["CREATE TABLE t (client INT, step INT)"]).await;
         admin.run("GRANT ALL ON sh40.* TO sh40").await.unwrap();
-        let weir = sharing(&server, 2, "", "");
+        let weir = sharing(server, 2, "", "");
         let mut clients = Vec::new();
         for i in 0..40 {
             let options = ConnectOptions::tcp(weir.addr(), "sh40", "sh40-pw").database("sh40");
@@ -48,11 +47,10 @@ async fn forty_clients_are_answered_over_two_connections() {
 
 #[tokio::test]
 async fn p30_each_client_has_its_own_session_state_on_one_connection() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p30", &[]).await;
-        database(&server, "sh_p30b", &[]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p30", &[]).await;
+        database(server, "sh_p30b", &[]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p30").await;
         let read = "SELECT @@character_set_client, @@character_set_results, @@collation_connection, @@sql_mode, \
                     @@time_zone, @a, @b, DATABASE(), @@group_concat_max_len";
@@ -85,10 +83,9 @@ async fn p30_each_client_has_its_own_session_state_on_one_connection() {
 
 #[tokio::test]
 async fn p30_what_is_changed_by_expression_or_back_to_default_is_moved_as_a_value() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_expr", &[]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_expr", &[]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_expr").await;
         let read = "SELECT @@sql_mode LIKE '%NO_ZERO_DATE%', @@div_precision_increment, @@autocommit";
         let fresh = row(&mut two, read).await;
@@ -117,10 +114,9 @@ async fn p30_what_is_changed_by_expression_or_back_to_default_is_moved_as_a_valu
 
 #[tokio::test]
 async fn p26_what_a_statement_leaves_is_each_clients_own() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p26", &["CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT, v INT)"]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p26", &["CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT, v INT)"]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p26").await;
         let ids = "SELECT LAST_INSERT_ID(), @@identity, @@last_insert_id";
         for round in 0..3 {
@@ -142,7 +138,7 @@ async fn p26_what_a_statement_leaves_is_each_clients_own() {
 
         // Each asks after the other's statement, and the answer is that of its own. What cannot be made anew keeps the
         // connection for a while, so there is one for each.
-        let weir = sharing(&server, 2, "", "");
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p26").await;
         assert_eq!(
             one.run("UPDATE t SET v = v + 1 WHERE i <= 4").await.unwrap().ok().unwrap().affected_rows,
@@ -164,11 +160,10 @@ async fn p26_what_a_statement_leaves_is_each_clients_own() {
 
 #[tokio::test]
 async fn p26_what_was_given_away_is_refused_and_never_told_wrong() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
+    for (flavor, server) in &both() {
         let rows = "INSERT INTO t VALUES (1), (2), (3)";
-        database(&server, "sh_p26b", &["CREATE TABLE t (i INT PRIMARY KEY)", rows]).await;
-        let weir = sharing(&server, 1, "", "");
+        database(server, "sh_p26b", &["CREATE TABLE t (i INT PRIMARY KEY)", rows]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p26b").await;
         for (leave, ask) in [
             ("UPDATE t SET i = i + 10", "SELECT ROW_COUNT()"),
@@ -188,11 +183,10 @@ async fn p26_what_was_given_away_is_refused_and_never_told_wrong() {
 
 #[tokio::test]
 async fn p47a_a_schema_that_was_dropped_meanwhile_does_not_send_the_statement_to_another() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p47", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
-        database(&server, "sh_p47b", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p47", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
+        database(server, "sh_p47b", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
+        let weir = sharing(server, 1, "", "");
         let mut one = client(&weir, "sh_p47").await;
         let mut two = client(&weir, "sh_p47b").await;
         assert_eq!(row(&mut one, "SELECT COUNT(*) FROM t").await, "1");

@@ -15,10 +15,9 @@ async fn user(server: &Server, name: &str, password: &str) -> Client {
 
 #[tokio::test]
 async fn p42_a_reset_makes_a_shared_session_new() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p42", &["CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT)"]).await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p42", &["CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT)"]).await;
+        let weir = sharing(server, 1, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p42").await;
         let read =
             "SELECT @u, LAST_INSERT_ID(), @@sql_mode, @@time_zone, @@collation_connection, @@autocommit";
@@ -47,12 +46,11 @@ async fn p42_a_reset_makes_a_shared_session_new() {
 
 #[tokio::test]
 async fn p17_change_user_makes_another_user_of_a_client_on_shared_connections() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p17", &[]).await;
-        let mut admin = user(&server, "sh_p17", "p17-pw").await;
+    for (flavor, server) in &both() {
+        database(server, "sh_p17", &[]).await;
+        let mut admin = user(server, "sh_p17", "p17-pw").await;
         admin.run("GRANT SELECT ON sh_p17.* TO sh_p17").await.unwrap();
-        let weir = sharing(&server, 2, "", "");
+        let weir = sharing(server, 2, "", "");
         let [mut one, mut two] = clients(&weir, "sh_p17").await;
         one.run("SET @u = 1").await.unwrap();
         for _ in 0..2 {
@@ -87,11 +85,10 @@ async fn p17_change_user_makes_another_user_of_a_client_on_shared_connections() 
 
 #[tokio::test]
 async fn p19_a_login_on_an_idle_connection_asks_the_server_about_the_password() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_p19", &[]).await;
-        let mut admin = user(&server, "sh_p19", "one").await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_p19", &[]).await;
+        let mut admin = user(server, "sh_p19", "one").await;
+        let weir = sharing(server, 1, "", "");
         let login =
             async |password: &str| ConnectOptions::tcp(weir.addr(), "sh_p19", password).connect().await;
         let first = login("one").await.unwrap();
@@ -117,11 +114,10 @@ async fn p19_a_login_on_an_idle_connection_asks_the_server_about_the_password() 
 
 #[tokio::test]
 async fn p17_p19_a_login_takes_nothing_from_the_user_whose_connection_it_changes() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_own", &[]).await;
-        user(&server, "sh_own", "own-pw").await;
-        let weir = sharing(&server, 1, "", "");
+    for (flavor, server) in &both() {
+        database(server, "sh_own", &[]).await;
+        user(server, "sh_own", "own-pw").await;
+        let weir = sharing(server, 1, "", "");
         let mut one = client(&weir, "sh_own").await;
         one.run("SET @secret = 'of app', sql_mode = 'ANSI'").await.unwrap();
         let id = one.prepare("SELECT @secret").await.unwrap().id;
@@ -148,10 +144,9 @@ async fn p17_p19_a_login_takes_nothing_from_the_user_whose_connection_it_changes
 
 #[tokio::test]
 async fn users_share_or_not_as_each_is_told() {
-    for flavor in Flavor::BOTH {
-        let server = server(flavor);
-        database(&server, "sh_each", &[]).await;
-        let mut admin = user(&server, "sh_each", "each-pw").await;
+    for (flavor, server) in &both() {
+        database(server, "sh_each", &[]).await;
+        let mut admin = user(server, "sh_each", "each-pw").await;
         admin.run("GRANT ALL ON sh_each.* TO sh_each").await.unwrap();
         for (everyone, app_does, other_does) in
             [("session", "transaction", "session"), ("transaction", "transaction", "session")]
@@ -162,7 +157,7 @@ async fn users_share_or_not_as_each_is_told() {
                 if everyone == app_does { "" } else { "sharing = \"transaction\"\n" },
                 if everyone == other_does { "" } else { "sharing = \"session\"\n" },
             );
-            let weir = sharing(&server, 5, &format!("sharing = \"{everyone}\"\n"), &users);
+            let weir = sharing(server, 5, &format!("sharing = \"{everyone}\"\n"), &users);
             let options = ConnectOptions::tcp(weir.addr(), "sh_each", "each-pw").database("sh_each");
             let mut own = [options.connect().await.unwrap(), options.connect().await.unwrap()];
             let mut shared: [Client; 4] = clients(&weir, "sh_each").await;
