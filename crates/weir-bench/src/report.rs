@@ -79,6 +79,8 @@ fn figures(readings: &Readings) -> Table {
     header.extend(Target::ALL.map(|target| target.name().to_owned()));
     let bases = [Target::Direct, Target::Haproxy, Target::Relay];
     header.extend(bases.map(|base| format!("weir/{}", base.name())));
+    let shared = [Target::Direct, Target::Weir];
+    header.extend(shared.map(|base| format!("shared/{}", base.name())));
     table.set_header(header);
     let mut last = "";
     for (row, metric) in lines(readings) {
@@ -86,8 +88,12 @@ fn figures(readings: &Readings) -> Table {
         cells.extend(
             Target::ALL.map(|target| readings.spread(row, target, metric).map_or_else(String::new, show)),
         );
-        let ratio = |base| readings.ratio(row, Target::Weir, base, metric);
-        cells.extend(bases.map(|base| ratio(base).map_or_else(String::new, |r| format!("{:.2}", r.median))));
+        let ratio = |target, base| {
+            let ratio = readings.ratio(row, target, base, metric);
+            ratio.map_or_else(String::new, |r| format!("{:.2}", r.median))
+        };
+        cells.extend(bases.map(|base| ratio(Target::Weir, base)));
+        cells.extend(shared.map(|base| ratio(Target::Shared, base)));
         table.add_row(cells);
         last = row;
     }

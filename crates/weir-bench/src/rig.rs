@@ -12,7 +12,7 @@ use weir_testkit::servers::PortLease;
 use weir_testkit::{Flavor, Server, Weir};
 
 use crate::client::{Client, Login};
-use crate::summary::Target;
+use crate::summary::{SHARED_CONNECTIONS, Target};
 use crate::sysbench;
 
 /// The account that every experiment uses. Weir is told about it; the others cannot be.
@@ -39,7 +39,7 @@ pub struct Rig {
     endpoints: Vec<Endpoint>,
     // Proxies end before the server they talk to, and ports are given back last.
     proxies: Vec<Program>,
-    weir: Option<Weir>,
+    weirs: Vec<Weir>,
     server: Server,
     ports: Vec<PortLease>,
     home: TempDir,
@@ -54,18 +54,19 @@ impl Rig {
         let mut rig = Self::server(&[])?;
         rig.add_haproxy()?;
         rig.add_relay()?;
-        rig.add_weir(weir)?;
+        rig.add_weir(weir, Target::Weir, MAX_CONNECTIONS)?;
+        rig.add_weir(weir, Target::Shared, SHARED_CONNECTIONS)?;
         Ok(rig)
     }
 
-    /// The server and Weir, for thousands of idle clients. The server shares its threads among its connections, as it
+    /// The server and Weir in this mode, for thousands of idle clients. The server shares its threads among its connections, as it
     /// would need a thread for each otherwise.
     ///
     /// # Errors
     /// As [`Rig::full`].
-    pub fn for_idle_clients(weir: &Path) -> Result<Self> {
+    pub fn for_idle_clients(weir: &Path, target: Target) -> Result<Self> {
         let mut rig = Self::server(&["--thread-handling=pool-of-threads"])?;
-        rig.add_weir(weir)?;
+        rig.add_weir(weir, target, MAX_CONNECTIONS)?;
         Ok(rig)
     }
 
@@ -99,7 +100,14 @@ impl Rig {
         client.quit()?;
         sysbench::prepare(&direct, LOGIN)?;
         let home = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
-        Ok(Self { endpoints: vec![direct], proxies: Vec::new(), weir: None, server, ports: Vec::new(), home })
+        Ok(Self {
+            endpoints: vec![direct],
+            proxies: Vec::new(),
+            weirs: Vec::new(),
+            server,
+            ports: Vec::new(),
+            home,
+        })
     }
 
     fn add_haproxy(&mut self) -> Result<()> {
@@ -118,11 +126,13 @@ impl Rig {
         self.add(Target::Relay, address, command)
     }
 
-    fn add_weir(&mut self, binary: &Path) -> Result<()> {
+    fn add_weir(&mut self, binary: &Path, target: Target, connections: u32) -> Result<()> {
         ensure!(binary.exists(), "{} is missing: cargo build --release -p weir", binary.display());
-        let weir = Weir::config(weir_config(self.server.addr())).binary(binary.canonicalize()?).start()?;
-        self.endpoints.push(Endpoint { target: Target::Weir, address: weir.addr(), pid: Some(weir.pid()) });
-        self.weir = Some(weir);
+        let sharing = if target == Target::Shared { "transaction" } else { "session" };
+        let config = weir_config(self.server.addr(), connections, sharing);
+        let weir = Weir::config(config).binary(binary.canonicalize()?).start()?;
+        self.endpoints.push(Endpoint { target, address: weir.addr(), pid: Some(weir.pid()) });
+        self.weirs.push(weir);
         Ok(())
     }
 
@@ -167,12 +177,13 @@ fn haproxy_config(listen: SocketAddr, backend: SocketAddr, threads: usize) -> St
 
 /// A listed user; no TLS towards the server and no line in the log for each connection, because nobody else here
 /// encrypts or logs.
-fn weir_config(backend: SocketAddr) -> String {
+fn weir_config(backend: SocketAddr, connections: u32, sharing: &str) -> String {
     format!(
         "[listen]\nmysql = [\"$LISTEN\"]\n\n\
-         [[server]]\nname = \"db1\"\naddress = \"{backend}\"\nmax_connections = {MAX_CONNECTIONS}\n\
+         [[server]]\nname = \"db1\"\naddress = \"{backend}\"\nmax_connections = {connections}\n\
          tls = {{ mode = \"disabled\" }}\n\n\
          [[user]]\nname = \"{}\"\npassword = \"{}\"\n\n\
+         [pool]\nsharing = \"{sharing}\"\n\n\
          [limits]\nmax_clients = {MAX_CONNECTIONS}\n\n\
          [log]\nlevel = \"warn\"\n",
         LOGIN.user, LOGIN.password

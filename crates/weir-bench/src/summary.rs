@@ -14,13 +14,18 @@ pub enum Target {
     Haproxy,
     /// Fifty lines that copy bytes, see [`crate::relay`].
     Relay,
-    /// Weir.
+    /// Weir with a server connection for each client.
     Weir,
+    /// Weir whose clients share [`SHARED_CONNECTIONS`].
+    Shared,
 }
+
+/// Server connections of [`Target::Shared`], where a row names no other number.
+pub const SHARED_CONNECTIONS: u32 = 16;
 
 impl Target {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 4] = [Self::Direct, Self::Haproxy, Self::Relay, Self::Weir];
+    pub const ALL: [Self; 5] = [Self::Direct, Self::Haproxy, Self::Relay, Self::Weir, Self::Shared];
 
     /// The word for it in the report.
     #[must_use]
@@ -30,6 +35,7 @@ impl Target {
             Self::Haproxy => "haproxy",
             Self::Relay => "relay",
             Self::Weir => "weir",
+            Self::Shared => "weir shared",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::summary::{Metric, Readings, Spread, Target};
+use crate::summary::{Metric, Readings, SHARED_CONNECTIONS, Spread, Target};
 use crate::sysbench::Work;
 use crate::{connect, latency, stream};
 
@@ -74,10 +74,33 @@ pub fn all(readings: &Readings) -> Vec<Verdict> {
     for row in readings.rows() {
         let kb = readings.spread(row, Target::Weir, Metric::KbPerClient);
         add(format!("{row}: kB each"), 16.0, 8.0, kb);
+        let kb = readings.spread(row, Target::Shared, Metric::KbPerClient);
+        add(format!("{row}, shared: kB each"), 12.0, 6.0, kb);
     }
+    sharing(readings, &mut add);
     let growth = readings.spread(stream::ROW_SLOW, Target::Weir, Metric::GrowthMb);
     add(format!("{}: growth in MB", stream::ROW_SLOW), 8.0, 1.0, growth);
     lines
+}
+
+/// What clients that share connections are held to.
+fn sharing(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Spread>)) {
+    for work in [Work::PointSelectText, Work::PointSelectPrepared] {
+        for threads in [8, 64] {
+            let row = work.row(threads);
+            let ratio = readings.ratio(&row, Target::Shared, Target::Weir, Metric::CpuUs);
+            add(format!("{row}, shared: CPU per query / not shared"), 1.10, 0.95, ratio);
+        }
+    }
+    let row = Work::PointSelectText.row(64);
+    let ratio = |metric| readings.ratio(&row, Target::Shared, Target::Haproxy, metric);
+    add(format!("{row}, shared: CPU per query / HAProxy's"), 0.90, 0.70, ratio(Metric::CpuUs));
+    add(format!("{row}, shared: throughput / HAProxy's"), 1.1, 1.3, ratio(Metric::PerSecond));
+    let row = Work::PointSelectText.row(256);
+    let ratio = readings.ratio(&row, Target::Shared, Target::Direct, Metric::PerSecond);
+    add(format!("{row}, on {SHARED_CONNECTIONS} connections: throughput / direct"), 0.5, 0.7, ratio);
+    let ratio = readings.ratio(connect::ROW, Target::Shared, Target::Direct, Metric::PerSecond);
+    add(format!("{}, shared: per second / direct", connect::ROW), 1.5, 2.5, ratio);
 }
 
 fn judge(median: f64, floor: f64, aim: f64, less_is_better: bool) -> Word {

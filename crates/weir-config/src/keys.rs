@@ -310,8 +310,10 @@ static AUTH: Section = Section {
             "revalidate",
             Kind::Duration { min: SECOND, max: DAY, zero: Some("every login is confirmed") },
             Default::Is("\"0s\""),
-            "How old the server's confirmation of a user's password may be at a login. In this version every login is \
-             confirmed, whatever this says: by a login at the server, or by COM_CHANGE_USER on a shared connection.",
+            "How old the server's confirmation of a user's password may be at a login of a client that shares connections \
+             (`pool.sharing`). Within this time a login with the same password, schema, character set and flags is let in \
+             without asking the server, and its session begins as the confirmed one did: an account that is locked, dropped or \
+             changed there, and a SET GLOBAL, show so much later. Clients with a connection of their own are always confirmed.",
         ),
         key(
             "replication_users",

@@ -3,7 +3,7 @@
 use crate::session::{Noted, Session};
 use std::ops::Range;
 use weir_sql::{
-    CharsetClass, Classified, ClientCharset, Facts, Keyword, KillTarget, Statement, StatementKind,
+    CharsetClass, Classified, ClientCharset, Facts, Keyword, Kill, KillTarget, Statement, StatementKind,
     WeirCommand, parse_kill, quick,
 };
 use weir_wire::attributes::statement_offset;
@@ -74,7 +74,8 @@ impl Session {
             kill.and_then(|kill| Some((registry.server_id(kill.id, self.server.place)?, kill.id_span)));
         let meaning = match mapped {
             Some((id, span)) => {
-                Meaning::Rewritten(splice(payload, offset + span.start..offset + span.end, &id.to_string()))
+                let id = Kill::other_id(u64::from(id));
+                Meaning::Rewritten(splice(payload, offset + span.start..offset + span.end, &id))
             }
             None => Meaning::ForServer,
         };

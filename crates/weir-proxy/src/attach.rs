@@ -4,6 +4,7 @@ use crate::backend::Backend;
 use crate::down::SERVER_LOST;
 use crate::exchange::{Answer, exchange};
 use crate::link::{Lease, Link, UsedBy};
+use crate::login::is_access_denied;
 use crate::session::{Exit, Session};
 use crate::sharing::{kind_of, login_schema, plan};
 use crate::worker::Worker;
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
 use weir_model::CloseReason;
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
-use weir_session::{Base, Next, Plan, Send, State, Step, synced};
+use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
+use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
@@ -35,6 +37,9 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Empties the diagnostics area and changes nothing.
 pub(crate) const CLEANER: &[u8] = b"SET @@SESSION.last_insert_id=@@SESSION.last_insert_id";
+
+/// Asks the server to tell when a statement changes something of its session, be it in a trigger.
+const TRACKING: &[u8] = b"SET SESSION session_track_state_change=ON";
 
 /// Why a command cannot be run.
 #[derive(Debug)]
@@ -192,7 +197,7 @@ async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trou
         user: session.identity.user.clone(),
         secret: session.secret.clone(),
         database: login_schema(&sharing.wanted),
-        caps: session.client_caps,
+        caps: session.client_caps | (session.server.caps & caps::SESSION_TRACK),
         max_packet: 1 << 24,
         charset: session.charset_id,
         attributes: None,
@@ -201,6 +206,10 @@ async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trou
         weir_pool::login(&worker.shared.upstream, &request).await.map_err(|error: ConnectError| {
             if error.is_unreachable() {
                 worker.stats().server_failed();
+            }
+            if is_access_denied(&error) {
+                // The next login asks the server.
+                worker.shared.confirmed.forget(&session.identity.user, &session.secret);
             }
             Trouble::Refused(error.to_client())
         })?;
@@ -229,12 +238,17 @@ async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trou
     }
 }
 
-/// What a session is like that has just begun, or was reset.
+/// What a session is like that has just begun, or was reset; from now on the server reports its changes.
 pub(crate) async fn read_state(worker: &Worker, server: &mut Backend) -> io::Result<State> {
     let kind = kind_of(server);
     let values = ask(server, Base::read_text(kind).as_bytes()).await?;
     let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
-    let (base, schema) = Base::from_row(kind, &row).map_err(io::Error::other)?;
+    let (mut base, schema) = Base::from_row(kind, &row).map_err(io::Error::other)?;
+    let v = Variable::SESSION_TRACK_STATE_CHANGE;
+    if base.present().contains(v) && base.get(v) != Some(b"ON") {
+        ask(server, TRACKING).await?;
+        base.set(v, b"ON");
+    }
     let base = worker.learned.lock().bases.share(base);
     Ok(State::new(base, schema))
 }
@@ -261,9 +275,9 @@ async fn query(server: &mut Backend, sql: &[u8]) -> io::Result<Answer> {
 }
 
 /// A COM_QUERY without attributes.
-fn query_payload(caps: weir_wire::caps::Caps, sql: &[u8]) -> Vec<u8> {
+fn query_payload(caps: caps::Caps, sql: &[u8]) -> Vec<u8> {
     let mut payload = vec![com::QUERY];
-    if caps & weir_wire::caps::QUERY_ATTRIBUTES != 0 {
+    if caps & caps::QUERY_ATTRIBUTES != 0 {
         // No parameters, in one set.
         payload.extend_from_slice(&[0, 1]);
     }

@@ -82,6 +82,10 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     (session.identity, session.secret) = (Arc::new(identity), secret);
     session.entry.handle.set_user(&session.identity);
     session.sharing_changed_user();
+    let ok = match &session.sharing {
+        Some(sharing) => sharing.tracker.shown(ok),
+        None => ok,
+    };
     go_on(session, client, &ok).await
 }
 

@@ -1,12 +1,16 @@
 //! From the server to the client: answers, found by the walker, and what a server says unasked.
 
 use crate::session::{Exit, Phase, Session, Turn};
+use crate::tracker::PACKET_MAX;
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use weir_model::CloseReason;
 use weir_net::with_scratch;
+use weir_session::Variable;
+use weir_wire::HEADER;
 use weir_wire::command;
+use weir_wire::frame::Header;
 use weir_wire::packet::{ErrPacket, status};
 use weir_wire::request::Span;
 use weir_wire::response::Event;
@@ -15,7 +19,7 @@ use weir_wire::response::Event;
 /// with a client's number for a malformed one.
 pub(crate) const SERVER_LOST: u16 = 1158;
 /// Where the id of a prepared statement stands in the answer: behind the header and the first byte.
-const ANNOUNCED_AT: usize = weir_wire::HEADER + 1;
+const ANNOUNCED_AT: usize = HEADER + 1;
 /// ER_MALFORMED_PACKET.
 const MALFORMED_PACKET: u16 = 1835;
 /// ER_NOT_ALLOWED_COMMAND.
@@ -89,6 +93,8 @@ impl Session {
             {
                 place.copy_from_slice(&id.to_le_bytes());
             }
+            let passed = self.sharing.as_mut().map_or(passed, |sharing| sharing.tracker.apply(bytes));
+            let bytes = &mut bytes[..passed];
             if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
             }
@@ -137,6 +143,11 @@ impl Session {
                     }
                     return Walked::PassOn(at);
                 }
+                Event::Changes => match self.take_changes(&bytes[at..], at) {
+                    Ok(true) => self.walker.changes_read(),
+                    Ok(false) => return Walked::PassOn(at),
+                    Err(exit) => return Walked::Exit(exit),
+                },
                 Event::LocalInfileAsked if self.current.local_infile => self.walker.allow_local_infile(),
                 Event::LocalInfileAsked => return Walked::Exit(refuse_local_infile()),
                 Event::LocalInfileSent => {
@@ -149,6 +160,22 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Looks at a packet that tells of changes; false: it is not all there.
+    fn take_changes(&mut self, bytes: &[u8], at: usize) -> Result<bool, Exit> {
+        let (Some(header), Some(sharing)) = (Header::peek(bytes), &mut self.sharing) else { return Ok(true) };
+        let malformed = |text: String| {
+            Exit::Tell(CloseReason::ServerProtocol, ErrPacket::new(MALFORMED_PACKET, b"HY000", text))
+        };
+        if header.len > PACKET_MAX {
+            return Err(malformed(format!("Weir: the server reports {} bytes of session state", header.len)));
+        }
+        let Some(payload) = bytes.get(HEADER..HEADER + header.len) else { return Ok(false) };
+        let info = sharing.wanted.get(Variable::SESSION_TRACK_TRANSACTION_INFO).flatten();
+        let transactions = info.is_some_and(|info| info != b"OFF");
+        sharing.tracker.take(payload, at, transactions).map_err(|e| malformed(format!("Weir: {e}")))?;
+        Ok(true)
     }
 
     /// The answer is complete.

@@ -57,7 +57,7 @@ async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Vec<u8>,
         match event {
             Event::Done if at == bytes.len() => return Ok((bytes, walker)),
             Event::More => {}
-            Event::Done | Event::LocalInfileAsked | Event::LocalInfileSent => {
+            Event::Done | Event::LocalInfileAsked | Event::LocalInfileSent | Event::Changes => {
                 return Err(io::Error::other("the server said more than was asked for"));
             }
         }

@@ -235,6 +235,9 @@ impl Identity {
         if !self.listed && is_access_denied(error) {
             self.candidates.iter().for_each(|tried| worker.shared.remembered.forget(&self.user, tried));
         }
+        if is_access_denied(error) {
+            self.candidates.iter().for_each(|tried| worker.shared.confirmed.forget(&self.user, tried));
+        }
     }
 }
 

@@ -2,20 +2,24 @@
 
 use crate::attach::{change_link_user, read_state};
 use crate::backend::Backend;
+use crate::confirmed::Beginning;
 use crate::link::{Key, Lease, Link};
 use crate::login::{Identity, is_access_denied};
 use crate::settings::Settings;
 use crate::sharing::Sharing;
+use crate::tracker::Tracker;
 use crate::worker::Worker;
 use std::time::Instant;
 use tokio::time::timeout;
 use weir_auth::Secret;
+use weir_model::ServerFamily;
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
+use weir_session::ServerStatements;
 use weir_wire::caps;
 use weir_wire::login::ChangeUser;
 use weir_wire::packet::parse_ok_head;
 
-/// A server connection for a client that logs in, confirmed by the server.
+/// How the session of a client begins that the server has confirmed.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub server: Backend,
@@ -35,12 +39,19 @@ pub(crate) async fn open(
 ) -> Result<(Opened, Secret), ConnectError> {
     let user = settings.users.get(&identity.user);
     let sharing = user.and_then(|user| user.sharing).unwrap_or(settings.pool.sharing);
+    let client_caps = request.caps;
+    if sharing == weir_config::Sharing::Transaction {
+        request.caps |=
+            worker.shared.upstream.greeting().map_or(0, |greeting| greeting.caps & caps::SESSION_TRACK);
+    }
     let mut refused = None;
     for secret in identity.candidates() {
         request.secret = secret.clone();
         let opened = match sharing {
             weir_config::Sharing::Session => own(worker, &request).await,
-            weir_config::Sharing::Transaction => shared(worker, settings, &request).await,
+            weir_config::Sharing::Transaction => {
+                shared(worker, settings, &request, Tracker::new(client_caps)).await
+            }
         };
         match opened {
             Ok(opened) => {
@@ -77,12 +88,18 @@ async fn shared(
     worker: &Worker,
     settings: &Settings,
     request: &LoginRequest,
+    tracker: Tracker,
 ) -> Result<Opened, ConnectError> {
     let shared = &worker.shared;
     let target = shared.upstream.target();
     let offered = shared.upstream.greeting().map_or(request.caps, |greeting| greeting.caps);
     let changed = |_| ConnectError::Changed { server: target.name.clone() };
     let key = Key::new(&request.user, caps::requested(request.caps, offered).map_err(changed)?);
+    if let Some(begun) = shared.confirmed.get(request, key.dialect, settings.revalidate)
+        && shared.upstream.is_current(begun.server.place)
+    {
+        return Ok(opened(None, key, begun, (ServerStatements::new(1, 0), tracker)));
+    }
     let full = || ConnectError::Full { server: target.name.clone(), limit: target.max_connections };
     let grant = match shared.pool.checkout(&key, Need::Statement, worker.index(), Instant::now()) {
         Found::Now(grant) => grant,
@@ -95,7 +112,7 @@ async fn shared(
         match reuse(worker, link, &key, request).await {
             Ok((server, ok)) => {
                 lease.born = born;
-                return finish(worker, lease, key, server, ok).await;
+                return finish(worker, settings, request, (lease, key, tracker), (server, ok)).await;
             }
             Err(Some(refusal)) => return Err(refusal),
             Err(None) => {}
@@ -104,7 +121,7 @@ async fn shared(
     let mut connection = weir_pool::login(&shared.upstream, request).await?;
     worker.stats().server_opened();
     let ok = std::mem::take(&mut connection.ok);
-    finish(worker, lease, key, Backend::from(connection), ok).await
+    finish(worker, settings, request, (lease, key, tracker), (Backend::from(connection), ok)).await
 }
 
 /// Changes the user of an idle connection. `Err(None)`: it is of no use, and another is needed.
@@ -115,7 +132,10 @@ async fn reuse(
     request: &LoginRequest,
 ) -> Result<(Backend, Vec<u8>), Option<ConnectError>> {
     let own = link.worker == worker.index();
+    // MariaDB makes IGNORE_SPACE of the flag at a login, and not at a COM_CHANGE_USER.
+    let by_login = link.server.family == ServerFamily::MariaDb && key.dialect & caps::IGNORE_SPACE != 0;
     let usable = link.dialect() == key.dialect
+        && !by_login
         && worker.shared.upstream.is_current(link.server.place)
         && link.server.stream.is_quiet()
         && (own || link.server.stream.rehome().is_ok());
@@ -149,10 +169,10 @@ async fn reuse(
 
 async fn finish(
     worker: &Worker,
-    lease: Lease,
-    key: Key,
-    mut server: Backend,
-    ok: Vec<u8>,
+    settings: &Settings,
+    request: &LoginRequest,
+    (lease, key, tracker): (Lease, Key, Tracker),
+    (mut server, ok): (Backend, Vec<u8>),
 ) -> Result<Opened, ConnectError> {
     let name = || worker.shared.upstream.target().name.clone();
     let protocol = |what: String| ConnectError::Protocol { server: name(), what };
@@ -160,13 +180,27 @@ async fn finish(
     let state = read_state(worker, &mut server).await.map_err(|e| protocol(e.to_string()));
     match (head, state) {
         (Ok(head), Ok(state)) => {
-            let link = (state, worker.no_statements());
-            let sharing = Some(Box::new(Sharing::new(key, lease, link, head.status)));
-            Ok(Opened { server, status: head.status, ok, sharing })
+            let begun = Beginning { server, status: head.status, ok, state };
+            if !settings.revalidate.is_zero() {
+                worker.shared.confirmed.note(request, key.dialect, &begun);
+            }
+            Ok(opened(Some(lease), key, begun, (worker.no_statements(), tracker)))
         }
         (Err(error), _) | (_, Err(error)) => {
             worker.close_server(server);
             Err(error)
         }
     }
+}
+
+fn opened(
+    lease: Option<Lease>,
+    key: Key,
+    begun: Beginning,
+    (prepared, tracker): (ServerStatements, Tracker),
+) -> Opened {
+    let Beginning { server, status, ok, state } = begun;
+    let ok = tracker.shown(ok);
+    let sharing = Some(Box::new(Sharing::new(key, lease, (state, prepared), (status, tracker))));
+    Opened { server, status, ok, sharing }
 }

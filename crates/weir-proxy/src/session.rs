@@ -180,10 +180,16 @@ impl Session {
         let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count } = logged_in;
         let Opened { server, status, sharing, .. } = opened;
         let entry = Registry::enter(&worker.shared, id, &identity, (server.id, server.place));
+        if sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
+            entry.handle.detach();
+        }
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
-        let walker = Walker::new(server.caps, status);
+        let mut walker = Walker::new(server.caps, status);
+        if sharing.is_some() {
+            walker.watch_changes();
+        }
         let login_charset = CharsetClass::from_collation_id(u16::from(charset));
         Box::new(Session {
             worker: Arc::clone(worker),

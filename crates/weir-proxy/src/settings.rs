@@ -4,6 +4,7 @@ use crate::link::PoolSettings;
 use crate::users::Users;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 use weir_config::{IpNet, Sharing};
 use weir_model::Limits;
 
@@ -15,6 +16,8 @@ pub struct Settings {
     /// Who shares server connections, and how.
     pub pool: PoolSettings,
     pub passthrough: bool,
+    /// How old the server's confirmation of a login may be.
+    pub revalidate: Duration,
     /// Pass-through users that may use replication commands.
     pub replication_users: HashSet<Vec<u8>>,
     /// Sources that may send a PROXY header.

@@ -1,5 +1,6 @@
 //! What all workers share.
 
+use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
 use crate::registry::Registry;
 use crate::settings::Settings;
@@ -55,6 +56,7 @@ pub struct Shared {
     pub stats: Arc<Stats>,
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
+    pub(crate) confirmed: Confirmed,
     /// Held by who connects to learn the greeting; the last failure to.
     pub(crate) probing: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
     /// Passwords that are decrypted at once, each on a thread of its own: at most half of the cores, so that guessing
@@ -78,6 +80,7 @@ impl Shared {
             stats,
             rsa,
             remembered: Remembered::default(),
+            confirmed: Confirmed::default(),
             probing: tokio::sync::Mutex::new(None),
             decrypting: Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1))),
             clients: AtomicU32::new(0),

@@ -1,20 +1,17 @@
 //! A session that shares server connections: what its client wants the connection to be like, what keeps it there, and
 //! when it may go.
 
-use crate::analyse::MULTI;
 use crate::backend::Backend;
-use crate::doing::{Doing, Release, UNREAD};
+use crate::doing::Doing;
 use crate::link::{Key, Lease, Link, UsedBy};
-use crate::prepared;
-use crate::session::{Exit, Session};
-use std::time::Instant;
-use weir_pool::{Found, Grant, Need};
+use crate::session::Session;
+use crate::tracker::{Tracker, is_of_the_session};
+use weir_pool::{Grant, Need};
 use weir_session::{
     ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
     Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
 };
-use weir_sql::{Facts, Transaction};
-use weir_wire::attributes::statement_offset;
+use weir_sql::Transaction;
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 use weir_wire::response::Walker;
@@ -54,6 +51,8 @@ pub(crate) struct Sharing {
     pub switched: bool,
     /// Where in the bytes at hand status flags stand that must tell of changed columns.
     pub marks: Vec<usize>,
+    /// What the server reports.
+    pub tracker: Tracker,
     /// The reasons that are counted already.
     pub counted: PinSet,
     /// The connection has been offered to others.
@@ -84,8 +83,13 @@ pub(crate) enum Rebase {
 }
 
 impl Sharing {
-    /// A session on a connection that was made or changed for it.
-    pub fn new(key: Key, lease: Lease, (state, prepared): (State, ServerStatements), status: u16) -> Self {
+    /// A session on a connection that was made or changed for it, or without one.
+    pub fn new(
+        key: Key,
+        lease: Option<Lease>,
+        (state, prepared): (State, ServerStatements),
+        (status, tracker): (u16, Tracker),
+    ) -> Self {
         let mut pins = Pins::default();
         pins.status(status);
         Self {
@@ -95,7 +99,7 @@ impl Sharing {
             pins,
             leftovers: Leftovers::FRESH,
             doing: Doing::Command(com::SLEEP),
-            lease: Some(lease),
+            lease,
             granted: None,
             actual: None,
             insert_id_there: Some(0),
@@ -107,6 +111,7 @@ impl Sharing {
             rebase: None,
             switched: false,
             marks: Vec::new(),
+            tracker,
             counted: PinSet::EMPTY,
             offered: false,
             succeeded: true,
@@ -139,32 +144,44 @@ impl Sharing {
     /// What must be done so that the command at hand finds what the one before it left. `there`: LAST_INSERT_ID() of a
     /// connection that was just attached; `None` for the one that the statement before it ran on.
     pub fn next(&self, there: Option<Option<u64>>, server: Server) -> Next {
-        let keeps = there.is_some() && self.need() == Need::Pin;
+        let insert_id = self.insert_id_of_command(there.is_some());
+        let foreign =
+            self.wants_insert_id(there.is_some()) && self.insert_id_there != self.leftovers.insert_id();
+        let place = match there {
+            Some(insert_id) => Place::Other { insert_id },
+            // A statement that does not touch it has left the one that was there before.
+            None if foreign => Place::Other { insert_id: self.insert_id_there },
+            None => Place::Untouched,
+        };
+        self.doing
+            .with(|statement| self.leftovers.next(&Statement { insert_id, ..*statement }, place, server))
+    }
+
+    /// How the command at hand may change LAST_INSERT_ID(). Whoever keeps the connection may ask for it there later. (Only a
+    /// statement is worth a SET on a connection that is attached already: another command may leave diagnostics there.)
+    fn insert_id_of_command(&self, new: bool) -> InsertId {
+        if self.need() == Need::Pin && (new || self.doing.is_statement()) {
+            return InsertId::Unknown;
+        }
+        self.doing.with(|statement| statement.insert_id)
+    }
+
+    /// Whether the connection must have the session's own LAST_INSERT_ID() before the command at hand runs there.
+    fn wants_insert_id(&self, new: bool) -> bool {
         self.doing.with(|statement| {
-            // Whoever keeps the connection may ask for its LAST_INSERT_ID() later.
-            let insert_id = if keeps { InsertId::Unknown } else { statement.insert_id };
-            let asks = insert_id != InsertId::Kept || statement.reads.contains(Reads::LAST_INSERT_ID);
+            let reads = statement.reads;
             // What a connection alone holds is worth more than an id that may not be asked for.
-            let only_here = statement.reads.minus(Reads::LAST_INSERT_ID) != Reads::NONE
-                && !statement.reads.contains(Reads::LAST_INSERT_ID);
-            let foreign = asks && !only_here && self.insert_id_there != self.leftovers.insert_id();
-            let place = match there {
-                Some(insert_id) => Place::Other { insert_id },
-                // A statement that does not touch it has left the one that was there before.
-                None if foreign => Place::Other { insert_id: self.insert_id_there },
-                None => Place::Untouched,
-            };
-            self.leftovers.next(&Statement { insert_id, ..*statement }, place, server)
+            let only_here = reads.minus(Reads::LAST_INSERT_ID) != Reads::NONE
+                && !reads.contains(Reads::LAST_INSERT_ID)
+                && !new;
+            !only_here
+                && (reads.contains(Reads::LAST_INSERT_ID) || self.insert_id_of_command(new) != InsertId::Kept)
         })
     }
 
     /// The steps of [`Self::next`] were carried out.
     pub fn found(&mut self) {
-        let keeps = self.actual.is_some() && self.need() == Need::Pin;
-        let asks = self.doing.with(|statement| {
-            statement.insert_id != InsertId::Kept || statement.reads.contains(Reads::LAST_INSERT_ID)
-        });
-        if keeps || asks {
+        if self.wants_insert_id(self.actual.is_some()) {
             self.insert_id_there = self.leftovers.insert_id();
         }
         self.actual = None;
@@ -176,10 +193,16 @@ impl Sharing {
         let before = (self.insert_id_there, self.leftovers.insert_id());
         self.succeeded = outcome.is_ok();
         self.statement_ended(command, walker.error(), walker.status(), walker.columns());
+        let reports = self.tracker.finish(outcome.is_ok());
+        let changes = reports.changes();
         let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, .. } = self;
         doing.with(|statement| {
             pins.end(statement, outcome);
-            pins.add(wanted.learn(statement, outcome, &[], memory));
+            pins.add(wanted.learn(statement, outcome, &changes, memory));
+            if statement.silent && (reports.unsure || changes.iter().any(is_of_the_session)) {
+                // By a trigger, or a function behind a view: most likely a user variable, and nobody says which.
+                pins.add(PinReason::UserVariable.into());
+            }
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
             } else {
@@ -188,8 +211,10 @@ impl Sharing {
                     leftovers.warned();
                 }
             }
-            if statement.insert_id != InsertId::Kept || command == com::RESET_CONNECTION {
-                *insert_id_there = leftovers.insert_id();
+            if command == com::RESET_CONNECTION {
+                (*insert_id_there, *foreign) = (leftovers.insert_id(), None);
+            } else if leftovers.insert_id().is_none() {
+                *insert_id_there = None;
                 if let (Some(there), Some(own)) = before {
                     *foreign = (there != own).then_some((there, own));
                 }
@@ -206,6 +231,7 @@ impl Sharing {
             pins.reset();
             self.forget_statements();
             self.rebase = Some(Rebase::Reset);
+            self.tracker.reset();
             self.keep_switched();
         }
         if outcome.is_ok() && self.doing.releases(&self.wanted) {
@@ -284,120 +310,6 @@ impl Session {
         kind_of(&self.server)
     }
 
-    /// Step 8 for a session that shares connections: true where the connection at hand is fit for this command. If not,
-    /// [`Session::exit`] says what has to be done first, and the command is taken again after that.
-    pub(crate) fn checkout(&mut self, command: u8, payload: &[u8]) -> bool {
-        let doing = self.doing(command, payload);
-        let server = self.server_kind();
-        let Some(sharing) = &mut self.sharing else { return true };
-        if std::mem::take(&mut sharing.fit) {
-            return true;
-        }
-        sharing.doing = doing;
-        if sharing.is_attached() {
-            // Nobody else has used it since the last command: what that left is there.
-            let fit = match sharing.next(None, server) {
-                Next::SameConnection => true,
-                Next::Anywhere(steps) => steps.is_empty(),
-                Next::Unavailable(_) => false,
-            };
-            if !fit || sharing.lacks_statement(&sharing.prepared) {
-                self.exit = Some(Exit::Attach);
-                return false;
-            }
-            return true;
-        }
-        let need = sharing.need();
-        let shared = &self.worker.shared;
-        match shared.pool.checkout(&sharing.key, need, self.worker.index(), Instant::now()) {
-            Found::Now(grant) => {
-                let lease = Lease::new(&shared.pool, need == Need::Pin);
-                if let Some((lease, grant)) = self.attach_at_once(lease, grant, server)
-                    && let Some(sharing) = &mut self.sharing
-                {
-                    sharing.granted = Some((lease, grant));
-                    self.exit = Some(Exit::Attach);
-                    return false;
-                }
-                true
-            }
-            // The place in the queue is taken again by who waits for it; leaving it here loses nothing but a moment.
-            Found::Queued(_) | Found::Full => {
-                self.exit = Some(Exit::Attach);
-                false
-            }
-        }
-    }
-
-    /// Attaches an idle connection that is fit as it is; gives back what is not.
-    fn attach_at_once(
-        &mut self,
-        lease: Lease,
-        grant: Grant<Link>,
-        server: Server,
-    ) -> Option<(Lease, Grant<Link>)> {
-        let (index, id) = (self.worker.index(), self.entry.handle.id());
-        let Some(sharing) = &mut self.sharing else { return Some((lease, grant)) };
-        let Grant::Idle(link) = grant else { return Some((lease, grant)) };
-        let same = link.worker == index && sharing.wanted.same_as(&link.actual);
-        let next = sharing.next(Some(link.insert_id), server);
-        if !same
-            || next != Next::Anywhere(Vec::new())
-            || sharing.lacks_statement(&link.prepared)
-            || (sharing.doing.reads_variables() && link.used_by.by_others(id))
-            || !link.server.stream.is_quiet()
-        {
-            return Some((lease, Grant::Idle(link)));
-        }
-        self.attach_link(lease, link);
-        if let Some(sharing) = &mut self.sharing {
-            sharing.actual = None;
-        }
-        None
-    }
-
-    /// Puts a connection under the session, as it is.
-    pub(crate) fn attach_link(&mut self, mut lease: Lease, link: Link) {
-        let Some(sharing) = &mut self.sharing else { return };
-        lease.born = link.born;
-        sharing.lease = Some(lease);
-        sharing.actual = Some(link.actual);
-        sharing.insert_id_there = link.insert_id;
-        sharing.used_by = link.used_by.and(self.entry.handle.id());
-        sharing.prepared = link.prepared;
-        sharing.to_close = link.to_close;
-        sharing.last_prepared = 0;
-        self.server = link.server;
-        self.entry.handle.attach(self.server.id, self.server.place);
-    }
-
-    /// What a command is to the state of the session.
-    fn doing(&self, command: u8, payload: &[u8]) -> Doing {
-        let partial = self.sharing.as_ref().is_some_and(|sharing| sharing.partial);
-        match command {
-            com::QUERY if partial => Doing::Plain {
-                statement: UNREAD,
-                several: false,
-                release: Release::No,
-                reads_variables: true,
-            },
-            com::QUERY => {
-                let offset = statement_offset(payload, self.server.caps).unwrap_or(payload.len());
-                let sql = &payload[offset..];
-                Doing::of_text(sql, Facts::of(sql, self.lex_mode(), MULTI))
-            }
-            com::INIT_DB => Doing::InitDb(payload.get(1..).unwrap_or_default().to_vec()),
-            com::STMT_PREPARE => {
-                Doing::Prepare { text: payload.get(1..).unwrap_or_default().into(), whole: !partial }
-            }
-            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => match &self.sharing {
-                Some(sharing) => prepared::doing(sharing, sharing.executing.unwrap_or(0), self.lex_mode()),
-                None => Doing::Command(command),
-            },
-            _ => Doing::Command(command),
-        }
-    }
-
     /// A command of a session that shares connections is about to be sent.
     pub(crate) fn sharing_begins(&mut self) {
         if let Some(sharing) = &mut self.sharing {
@@ -405,8 +317,11 @@ impl Session {
                 self.worker.shared.registry.withdraw(self.entry.handle.id());
                 self.entry.handle.take_asked();
             }
-            let Sharing { pins, doing, .. } = &mut **sharing;
-            doing.with(|statement| pins.begin(statement));
+            let Sharing { pins, doing, tracker, .. } = &mut **sharing;
+            doing.with(|statement| {
+                pins.begin(statement);
+                tracker.begin(statement);
+            });
             if matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE)
                 && let Some(statement) = sharing.executing.and_then(|id| sharing.statements.get(id).ok())
             {
@@ -453,6 +368,7 @@ impl Session {
         (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));
         sharing.forget_statements();
         (sharing.rebase, sharing.fit) = (Some(Rebase::ChangeUser), false);
+        sharing.tracker.reset();
         sharing.keep_switched();
     }
 

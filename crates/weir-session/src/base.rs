@@ -44,6 +44,13 @@ impl Base {
         Ok((Self::new(server, values), schema))
     }
 
+    /// A variable of such connections was set to another value.
+    pub fn set(&mut self, v: Variable, value: &[u8]) {
+        if self.present.contains(v) {
+            self.values[v.index()] = Some(Arc::from(value));
+        }
+    }
+
     pub fn server(&self) -> Server {
         self.server
     }

@@ -63,9 +63,16 @@ pub fn with_statement<R>(facts: &Facts, sql: &[u8], f: impl FnOnce(&Statement<'_
         insert_id: insert_id(facts, several, hidden || found.sets_insert_id),
         keeps_diagnostics: facts.keeps.contains(Leftover::Diagnostics),
         temporary: found.temporary,
+        silent: effects.is_empty() && touches_tables_only(facts),
         may_begin: several || hidden || facts.transaction != Transaction::None,
     };
     f(&statement)
+}
+
+fn touches_tables_only(facts: &Facts) -> bool {
+    use StatementKind as K;
+    let may = |kind: K| matches!(kind, K::Read | K::Write | K::Load);
+    K::ALL.into_iter().all(|kind| may(kind) || !facts.classified.kinds.contains(kind))
 }
 
 /// Whether DATABASE or SCHEMA stands anywhere in a text, be it in a name. No client character set writes a keyword with other

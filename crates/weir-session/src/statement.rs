@@ -24,6 +24,9 @@ pub struct Statement<'a> {
     pub temporary: bool,
     /// It may begin a transaction even if it fails: more than one statement, BEGIN, CALL.
     pub may_begin: bool,
+    /// It reads or writes tables and its text shows no change of state: one that the server reports is a trigger's or a
+    /// function's.
+    pub silent: bool,
 }
 
 impl Statement<'_> {
@@ -38,6 +41,7 @@ impl Statement<'_> {
         keeps_diagnostics: false,
         temporary: false,
         may_begin: false,
+        silent: false,
     };
 }
 

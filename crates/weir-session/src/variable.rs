@@ -58,6 +58,8 @@ const NEVER: u32 = u32::MAX;
 
 impl Variable {
     pub const AUTOCOMMIT: Self = Self::of("autocommit");
+    pub const SESSION_TRACK_STATE_CHANGE: Self = Self::of("session_track_state_change");
+    pub const SESSION_TRACK_TRANSACTION_INFO: Self = Self::of("session_track_transaction_info");
     pub const CHARACTER_SET_CLIENT: Self = Self::of("character_set_client");
     pub const CHARACTER_SET_RESULTS: Self = Self::of("character_set_results");
     pub const COLLATION_CONNECTION: Self = Self::of("collation_connection");

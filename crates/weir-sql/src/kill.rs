@@ -14,6 +14,14 @@ pub struct Kill {
     pub id_span: Range<usize>,
 }
 
+impl Kill {
+    /// What to put at [`Self::id_span`] for another id. The blank keeps it apart from a `/*!` in front, which would take its first
+    /// digits for a version.
+    pub fn other_id(id: u64) -> String {
+        format!(" {id}")
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KillTarget {
     /// KILL and KILL CONNECTION.

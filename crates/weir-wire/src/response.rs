@@ -9,8 +9,8 @@
 //!         Columns -> ColumnsEof -> Rows --------+
 //! ```
 //!
-//! The walker never holds bytes: what it cannot judge yet (at most [`HOLD_MAX`] bytes) it leaves to the caller,
-//! so nothing is forwarded before it is understood.
+//! The walker never holds bytes: what it cannot judge yet (at most [`HOLD_MAX`] bytes, and a packet of changes for who
+//! watches these) it leaves to the caller, so nothing is forwarded before it is understood.
 
 use crate::caps::{self, Caps};
 use crate::command::Shape;
@@ -22,11 +22,15 @@ use crate::{HEADER, MAX_PAYLOAD, Malformed};
 /// Bytes of a packet that decide what it is: the fixed part of an OK packet is the longest.
 const HEAD_MAX: usize = packet::OK_HEAD_MAX + 1;
 
-/// The most that [`Walker::walk`] leaves unconsumed.
+/// The most that [`Walker::walk`] leaves unconsumed with [`Event::More`].
 pub const HOLD_MAX: usize = HEADER + HEAD_MAX;
 
 /// Error number in the header of MariaDB's progress reports, which are no errors.
 const PROGRESS: u16 = 0xFFFF;
+
+mod ends;
+
+use ends::{eof_head, single_head};
 
 /// What the walker came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,9 @@ pub enum Event {
     LocalInfileAsked,
     /// The request for a local file is consumed; now the client sends, and then the server goes on.
     LocalInfileSent,
+    /// An OK or EOF packet tells that something of the session has changed. The packet is not consumed: read it when it is
+    /// there as a whole, call [`Walker::changes_read`], and walk on. Only after [`Walker::watch_changes`].
+    Changes,
 }
 
 /// A statement that the server prepared.
@@ -99,6 +106,9 @@ pub struct Walker {
     prepared: Option<Prepared>,
     /// The rows under way are the OUT parameters of a CALL.
     out_params: bool,
+    /// Whether the caller wants to see packets that tell of changes, and has seen the one at hand.
+    watches: bool,
+    changes_read: bool,
 }
 
 impl Walker {
@@ -124,7 +134,19 @@ impl Walker {
             mark: None,
             prepared: None,
             out_params: false,
+            watches: false,
+            changes_read: false,
         }
+    }
+
+    /// Stops at every packet with SERVER_SESSION_STATE_CHANGED: [`Event::Changes`].
+    pub fn watch_changes(&mut self) {
+        self.watches = true;
+    }
+
+    /// Lets the packet at hand pass.
+    pub fn changes_read(&mut self) {
+        self.changes_read = true;
     }
 
     /// Expects the answer to a command of this shape. [`Shape::None`] and [`Shape::Auth`] have none to walk.
@@ -256,6 +278,10 @@ impl Walker {
                     if self.asks_for_file(&body[..need]) {
                         return Ok((at, Event::LocalInfileAsked));
                     }
+                    if self.watches && !self.changes_read && self.tells_changes(header, &body[..need]) {
+                        return Ok((at, Event::Changes));
+                    }
+                    self.changes_read = false;
                     self.packet(header, &body[..need])?;
                     if let Some(mark) = self.mark.take() {
                         self.marks.push(at + HEADER + mark);
@@ -447,15 +473,6 @@ impl Walker {
         (self.status, self.ok, self.ended_rows) = (ok.status, ok, ended_rows);
     }
 
-    fn end_head(&self, head: &[u8]) -> Result<OkHead, Malformed> {
-        // Five bytes are an EOF packet even where OK is due, as some servers send at the end of COM_FIELD_LIST.
-        if self.ends_with_eof(head) { eof_head(head) } else { packet::parse_ok_head(head) }
-    }
-
-    fn ends_with_eof(&self, head: &[u8]) -> bool {
-        !self.deprecate_eof() || head.len() == 5
-    }
-
     /// Remembers where the flags of an end of columns or rows stand, if the client must learn that the columns have changed.
     fn mark_changed(&mut self, head: &[u8], is_eof: bool) {
         // A CALL is prepared without columns, and that says nothing.
@@ -473,24 +490,6 @@ impl Walker {
             }
             _ => Ok(()),
         }
-    }
-}
-
-fn eof_head(head: &[u8]) -> Result<OkHead, Malformed> {
-    let mut r = Reader::new(head, "EOF packet");
-    if r.u8()? != 0xFE {
-        return Err(Malformed("EOF packet"));
-    }
-    let warnings = r.u16()?;
-    Ok(OkHead { warnings, status: r.u16()?, ..OkHead::default() })
-}
-
-/// What a one-packet answer says: OK, EOF, or OK that starts like EOF.
-fn single_head(header: Header, head: &[u8]) -> Option<OkHead> {
-    match head.first()? {
-        0xFE if header.len == 5 => eof_head(head).ok(),
-        0x00 | 0xFE => packet::parse_ok_head(head).ok(),
-        _ => None,
     }
 }
 

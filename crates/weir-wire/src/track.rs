@@ -2,8 +2,11 @@
 //! the MariaDB knowledge base, "OK_Packet").
 
 use crate::Malformed;
-use crate::lenenc::Reader;
+use crate::lenenc::{Reader, put_lenenc_bytes};
 use crate::packet::status;
+
+/// The kind of SESSION_TRACK_STATE_CHANGE.
+pub const STATE_CHANGE: u8 = 2;
 
 /// One change that a server reports. It reports what it was asked to track, and not all of that: silence proves
 /// nothing.
@@ -58,6 +61,76 @@ pub fn changes(payload: &[u8]) -> Result<Changes<'_>, Malformed> {
     Ok(Changes { rest: Reader::new(block, "session state"), variables: none })
 }
 
+/// An OK or EOF packet for a client that is not told of all changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    /// Where the status flags stand.
+    pub flags_at: usize,
+    /// So much of the payload stays as it is, but for SERVER_SESSION_STATE_CHANGED, which goes where no change is left.
+    pub head: usize,
+    /// What stands in place of all that follows; never longer than that was.
+    pub tail: Vec<u8>,
+    /// Whether changes are left.
+    pub changed: bool,
+}
+
+impl Withheld {
+    /// The packet itself, of the payload that this was made from.
+    pub fn payload(&self, payload: &[u8]) -> Vec<u8> {
+        let mut out = payload.get(..self.head).unwrap_or_default().to_vec();
+        if let (false, Some(high)) = (self.changed, out.get_mut(self.flags_at + 1)) {
+            *high &= !(status::SESSION_STATE_CHANGED >> 8) as u8;
+        }
+        out.extend_from_slice(&self.tail);
+        out
+    }
+}
+
+/// Takes the changes out of an OK packet (or the flag out of an EOF packet, which has it alone) whose kinds `keep` does not name;
+/// without `keep`, for a client without CLIENT_SESSION_TRACK, all and the flag. `None`: it stays as it is.
+///
+/// # Errors
+/// [`Malformed`] as [`changes`] has it.
+pub fn withhold(payload: &[u8], keep: Option<&dyn Fn(u8) -> bool>) -> Result<Option<Withheld>, Malformed> {
+    if payload.len() == 5 && payload.first() == Some(&0xFE) {
+        return Ok(Some(Withheld { flags_at: 3, head: 5, tail: Vec::new(), changed: false }));
+    }
+    let mut r = Reader::new(payload, "OK packet");
+    r.u8()?;
+    r.lenenc()?;
+    r.lenenc()?;
+    let flags_at = payload.len() - r.remaining();
+    if r.u16()? & status::SESSION_STATE_CHANGED == 0 {
+        return Ok(None);
+    }
+    r.u16()?;
+    let head = payload.len() - r.remaining();
+    let text = if r.is_empty() { &[][..] } else { r.lenenc_bytes()? };
+    let block = if r.is_empty() { &[][..] } else { r.lenenc_bytes()? };
+    let mut left = Vec::new();
+    let mut entries = Reader::new(block, "session state");
+    while !entries.is_empty() {
+        let entry = block.len() - entries.remaining();
+        let kind = entries.u8()?;
+        entries.lenenc_bytes()?;
+        if keep.is_some_and(|keep| keep(kind)) {
+            left.extend_from_slice(&block[entry..block.len() - entries.remaining()]);
+        }
+    }
+    if keep.is_some() && left.len() == block.len() {
+        return Ok(None);
+    }
+    let changed = !left.is_empty();
+    let mut tail = Vec::new();
+    if changed || !text.is_empty() {
+        put_lenenc_bytes(&mut tail, text);
+    }
+    if changed {
+        put_lenenc_bytes(&mut tail, &left);
+    }
+    Ok(Some(Withheld { flags_at, head, tail, changed }))
+}
+
 impl<'a> Changes<'a> {
     fn entry(&mut self) -> Result<Change<'a>, Malformed> {
         if self.variables.is_empty() {
@@ -67,7 +140,7 @@ impl<'a> Changes<'a> {
             match kind {
                 0 => self.variables = r,
                 1 => return Ok(Change::Schema(r.lenenc_bytes()?)),
-                2 => return Ok(Change::StateChange(data == b"1")),
+                STATE_CHANGE => return Ok(Change::StateChange(data == b"1")),
                 3 => {
                     r.u8()?;
                     return Ok(Change::Gtids(r.lenenc_bytes()?));

@@ -37,6 +37,7 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
         })),
         pool: pool(config)?,
         passthrough: config.auth.passthrough,
+        revalidate: config.auth.revalidate,
         replication_users: config
             .auth
             .replication_users

@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
 fn replaced_kill(sql: &[u8], mode: LexMode, kill: &weir_sql::Kill) {
     let id = !kill.id;
     let mut other = sql[..kill.id_span.start].to_vec();
-    other.extend_from_slice(id.to_string().as_bytes());
+    other.extend_from_slice(weir_sql::Kill::other_id(id).as_bytes());
     other.extend_from_slice(&sql[kill.id_span.end..]);
     let again = parse_kill(&other, mode).expect("still a KILL");
     assert_eq!((again.id, again.target, again.strength), (id, kill.target, kill.strength));

@@ -68,3 +68,16 @@ fn p43_any_other_kill_is_left_to_the_server() {
         }
     }
 }
+
+#[test]
+fn another_id_is_no_version_of_a_comment() {
+    for (sql, other) in
+        [("KILL/*!50*/", "KILL/*! 18446744073709551615*/"), ("KILL 5;", "KILL  18446744073709551615;")]
+    {
+        let kill = parse_kill(sql.as_bytes(), mysql()).unwrap();
+        let span = kill.id_span.clone();
+        let changed = format!("{}{}{}", &sql[..span.start], Kill::other_id(u64::MAX), &sql[span.end..]);
+        assert_eq!(changed, other);
+        assert_eq!(parse_kill(changed.as_bytes(), mysql()).unwrap().id, u64::MAX);
+    }
+}

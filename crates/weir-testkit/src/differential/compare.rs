@@ -50,6 +50,17 @@ pub fn difference(action: &Action, direct: &Answer, weir: &Answer, prefixes: (&s
     None
 }
 
+/// Takes SERVER_SESSION_STATE_CHANGED out of EOF packets. MariaDB leaves it there from one statement to the next on a connection
+/// without CLIENT_SESSION_TRACK, and shared connections have that.
+pub fn mask_changes_of_eof(answer: &mut Answer) {
+    let Answer::Reply(reply) = answer else { return };
+    for packet in &mut reply.packets {
+        if let [0xfe, _, _, _, flags] = &mut packet.payload[..] {
+            *flags &= !0x40;
+        }
+    }
+}
+
 /// The server has closed the connection before this statement came; where it is silent, Weir may say so, and has
 /// to with a connection error (SQLSTATE class 08), before it closes too.
 fn told_of_the_end(direct: &Response, weir: &Response) -> bool {

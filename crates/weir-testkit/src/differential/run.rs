@@ -16,7 +16,7 @@ use crate::client::command::{self, Execute};
 use crate::client::{Client, ConnectOptions, Outcome, Response};
 use crate::servers::Flavor;
 
-use super::compare::{Answer, difference};
+use super::compare::{Answer, difference, mask_changes_of_eof};
 use super::generate::Manner;
 use super::script::{Action, Class, SessionPlan, Step};
 use super::sharing::{self, Permits, Pins, Sharing, Turn};
@@ -177,7 +177,7 @@ pub async fn run_session(
         let mut what = connect_both(&mut direct, &mut weir).await;
         if what.is_none() {
             *outcome.counts.entry(steps.0.class).or_default() += 1;
-            what = step_both(&mut direct, &mut weir, steps, prefixes, bytes).await;
+            what = step_both(&mut direct, &mut weir, steps, (prefixes, plan.sharing.is_some()), bytes).await;
         }
         if what.is_none() {
             let settled = turn.settle(weir.client.as_mut(), &mut outcome.pins).await;
@@ -204,10 +204,10 @@ async fn step_both(
     direct: &mut Runner,
     weir: &mut Runner,
     (a, b): (&Step, &Step),
-    prefixes: (&str, &str),
+    (prefixes, shared): ((&str, &str), bool),
     bytes: &AtomicU64,
 ) -> Option<String> {
-    let (x, y) = tokio::join!(direct.step(a), weir.step(b));
+    let (mut x, mut y) = tokio::join!(direct.step(a), weir.step(b));
     if direct.client.is_none() {
         // Where the server's end was announced and not a difference, Weir's connection is over as well.
         weir.client = None;
@@ -215,6 +215,10 @@ async fn step_both(
     if let Answer::Reply(reply) = &x {
         let size: usize = reply.packets.iter().map(|packet| packet.payload.len()).sum();
         bytes.fetch_add(size as u64, Ordering::Relaxed);
+    }
+    if shared {
+        mask_changes_of_eof(&mut x);
+        mask_changes_of_eof(&mut y);
     }
     difference(&a.action, &x, &y, prefixes)
 }

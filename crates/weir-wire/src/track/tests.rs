@@ -85,3 +85,49 @@ proptest! {
         }
     }
 }
+
+/// An OK packet with this text and these changes, as both servers write it.
+fn ok(flags: u16, text: &[u8], entries: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let mut out = vec![0, 3, 0xFC, 0x10, 0x27];
+    out.extend_from_slice(&flags.to_le_bytes());
+    out.extend_from_slice(&[1, 0]);
+    if !text.is_empty() || !entries.is_empty() {
+        put_lenenc_bytes(&mut out, text);
+    }
+    if !entries.is_empty() {
+        let block: Vec<u8> =
+            entries.iter().flat_map(|(kind, data)| [vec![*kind], strings(&[data])].concat()).collect();
+        put_lenenc_bytes(&mut out, &block);
+    }
+    out
+}
+
+#[test]
+fn p5_changes_that_a_client_did_not_ask_for_are_taken_out() {
+    const CHANGED: u16 = status::SESSION_STATE_CHANGED | status::AUTOCOMMIT;
+    let schema = (1, strings(&[&[b'x'; 300]]));
+    let state = (STATE_CHANGE, b"1".to_vec());
+    for text in [&b""[..], b"Rows matched: 1"] {
+        let all = ok(CHANGED, text, &[schema.clone(), state.clone()]);
+        let none = withhold(&all, None).unwrap().unwrap();
+        assert_eq!(none.payload(&all), ok(status::AUTOCOMMIT, text, &[]));
+        let some = withhold(&all, Some(&|kind| kind != STATE_CHANGE)).unwrap().unwrap();
+        assert_eq!(some.payload(&all), ok(CHANGED, text, std::slice::from_ref(&schema)));
+        assert_eq!(withhold(&all, Some(&|_| true)), Ok(None));
+        assert_eq!(withhold(&ok(status::AUTOCOMMIT, text, &[]), None), Ok(None));
+    }
+    let eof = [0xFE, 0, 0, 2, 0x40];
+    assert_eq!(withhold(&eof, None).unwrap().unwrap().payload(&eof), [0xFE, 0, 0, 2, 0]);
+    // The flag alone.
+    let bare = ok(CHANGED, b"", &[]);
+    assert_eq!(withhold(&bare, None).unwrap().unwrap().payload(&bare), ok(status::AUTOCOMMIT, b"", &[]));
+}
+
+proptest! {
+    #[test]
+    fn no_packet_makes_withhold_fail_or_grow(payload in prop::collection::vec(any::<u8>(), 0..40), kinds: u8) {
+        if let Ok(Some(withheld)) = withhold(&payload, Some(&|kind| kinds >> (kind & 7) & 1 != 0)) {
+            prop_assert!(withheld.payload(&payload).len() <= payload.len());
+        }
+    }
+}

@@ -29,6 +29,7 @@ mod sharing_pins;
 mod sharing_queue;
 mod sharing_restarts;
 mod sharing_statements;
+mod sharing_tracking;
 mod sharing_turns;
 mod sharing_users;
 mod shutdown;

@@ -219,7 +219,8 @@ async fn p48_a_reader_that_stops_costs_no_memory() {
             warm.run("SELECT REPEAT('y', 1000000)").await.unwrap();
         }
         let grown = weir.resident_bytes().unwrap().saturating_sub(before);
-        assert!(grown < 16 << 20, "{flavor:?}: Weir grew by {grown} bytes for 10 slow readers");
+        // The rings of two workers have 8 MiB each, which fill once and stay.
+        assert!(grown < 32 << 20, "{flavor:?}: Weir grew by {grown} bytes for 10 slow readers");
         // A slow reader gets everything in the end.
         let mut slow = readers.pop().unwrap();
         drop(readers);
