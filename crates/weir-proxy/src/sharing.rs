@@ -170,12 +170,13 @@ impl Sharing {
     fn wants_insert_id(&self, new: bool) -> bool {
         self.doing.with(|statement| {
             let reads = statement.reads;
+            let insert_id = self.insert_id_of_command(new);
             // What a connection alone holds is worth more than an id that may not be asked for.
             let only_here = reads.minus(Reads::LAST_INSERT_ID) != Reads::NONE
                 && !reads.contains(Reads::LAST_INSERT_ID)
+                && insert_id != InsertId::Unknown
                 && !new;
-            !only_here
-                && (reads.contains(Reads::LAST_INSERT_ID) || self.insert_id_of_command(new) != InsertId::Kept)
+            !only_here && (reads.contains(Reads::LAST_INSERT_ID) || insert_id != InsertId::Kept)
         })
     }
 

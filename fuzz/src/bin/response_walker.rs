@@ -31,6 +31,9 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(whole, cut);
 });
 
+/// The bit of the command byte that says whether changes of the session are watched.
+const WATCHES: u8 = 0x80;
+
 fn walk(
     flags: Caps,
     mut command: u8,
@@ -39,6 +42,10 @@ fn walk(
 ) -> (Vec<Seen>, Option<Malformed>) {
     let mut walker = Walker::new(flags, 2);
     let (mut seen, mut at, mut fed) = (Vec::new(), 0, 0);
+    if command & WATCHES != 0 {
+        walker.watch_changes();
+    }
+    command &= !WATCHES;
     walker.begin(command::shape(command));
     loop {
         let (n, event) = match walker.walk(&stream[at..fed]) {
@@ -67,6 +74,7 @@ fn walk(
         match event {
             Event::LocalInfileAsked => walker.allow_local_infile(),
             Event::LocalInfileSent => walker.local_infile_done(),
+            Event::Changes => walker.changes_read(),
             Event::More => {}
             Event::Done => {
                 assert!(walker.at_boundary());

@@ -85,7 +85,7 @@ async fn p5_clients_of_shared_connections_are_told_what_they_asked_for() {
 async fn p24_what_a_trigger_sets_is_its_clients() {
     for (flavor, server) in &both() {
         database(server, "sh_trigger", HIDDEN).await;
-        database(server, "sh_else", &[]).await;
+        database(server, "sh_other", &[]).await;
         let weir = sharing(server, 6, "", "");
         let [mut one, mut two] = clients(&weir, "sh_trigger").await;
         free(&mut one, "a login").await;
@@ -94,7 +94,7 @@ async fn p24_what_a_trigger_sets_is_its_clients() {
         // What is no trigger's keeps nobody.
         for more in [Caps::default(), Caps::DEPRECATE_EOF, Caps::SESSION_TRACK | Caps::DEPRECATE_EOF] {
             let mut other = app(weir.addr()).with(more).database("sh_trigger").connect().await.unwrap();
-            for schema in ["sh_else", "sh_trigger"] {
+            for schema in ["sh_other", "sh_trigger"] {
                 other.command(command::INIT_DB, schema.as_bytes()).await.unwrap();
                 other.run("SELECT 1 FROM sh_trigger.t LIMIT 1").await.unwrap();
                 let id = other.prepare("SELECT i FROM sh_trigger.t").await.unwrap().id;

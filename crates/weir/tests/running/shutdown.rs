@@ -30,7 +30,13 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
         idle.run("SELECT 1").await.unwrap();
         open.run("BEGIN").await.unwrap();
         open.run("INSERT INTO it.drained VALUES (1)").await.unwrap();
-        busy.send(command::QUERY, b"SELECT SLEEP(2), 'done'").await.unwrap();
+        busy.send(command::QUERY, b"SELECT SLEEP(3), 'done'").await.unwrap();
+        let asleep =
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP(3), %'";
+        until("the server sleeps", async || {
+            (admin.scalar(asleep).await.unwrap().as_deref() == Some("1")).then_some(())
+        })
+        .await;
         let socket = weir.home().join("weir.sock");
         assert!(socket.exists());
         weir.signal(Signal::Term).unwrap();
@@ -39,8 +45,6 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
         assert_eq!((told.seq, ErrPacket::parse(&told.payload).unwrap().code), (0, 1053));
         assert!(idle.stream().read_packet().await.unwrap().is_none());
         // Nobody waited for the busy ones: the server still sleeps.
-        let asleep =
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP(2), %'";
         assert_eq!(admin.scalar(asleep).await.unwrap().as_deref(), Some("1"), "{flavor:?}");
         assert!(app(weir.addr()).connect().await.is_err(), "a new client got in");
         assert_eq!(http(&weir, "/readyz").await.0, 503);
