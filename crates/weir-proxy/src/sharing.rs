@@ -174,7 +174,7 @@ impl Sharing {
             // What a connection alone holds is worth more than an id that may not be asked for.
             let only_here = reads.minus(Reads::LAST_INSERT_ID) != Reads::NONE
                 && !reads.contains(Reads::LAST_INSERT_ID)
-                && insert_id != InsertId::Unknown
+                && statement.insert_id != InsertId::Unknown
                 && !new;
             !only_here && (reads.contains(Reads::LAST_INSERT_ID) || insert_id != InsertId::Kept)
         })
