@@ -145,8 +145,8 @@ impl Sharing {
     /// connection that was just attached; `None` for the one that the statement before it ran on.
     pub fn next(&self, there: Option<Option<u64>>, server: Server) -> Next {
         let insert_id = self.insert_id_of_command(there.is_some());
-        let foreign =
-            self.wants_insert_id(there.is_some()) && self.insert_id_there != self.leftovers.insert_id();
+        let wants = self.wants_insert_id(insert_id, there.is_some());
+        let foreign = wants && self.insert_id_there != self.leftovers.insert_id();
         let place = match there {
             Some(insert_id) => Place::Other { insert_id },
             // A statement that does not touch it has left the one that was there before.
@@ -167,10 +167,9 @@ impl Sharing {
     }
 
     /// Whether the connection must have the session's own LAST_INSERT_ID() before the command at hand runs there.
-    fn wants_insert_id(&self, new: bool) -> bool {
+    fn wants_insert_id(&self, insert_id: InsertId, new: bool) -> bool {
         self.doing.with(|statement| {
             let reads = statement.reads;
-            let insert_id = self.insert_id_of_command(new);
             // What a connection alone holds is worth more than an id that may not be asked for.
             let only_here = reads.minus(Reads::LAST_INSERT_ID) != Reads::NONE
                 && !reads.contains(Reads::LAST_INSERT_ID)
@@ -182,7 +181,8 @@ impl Sharing {
 
     /// The steps of [`Self::next`] were carried out.
     pub fn found(&mut self) {
-        if self.wants_insert_id(self.actual.is_some()) {
+        let new = self.actual.is_some();
+        if self.wants_insert_id(self.insert_id_of_command(new), new) {
             self.insert_id_there = self.leftovers.insert_id();
         }
         self.actual = None;
