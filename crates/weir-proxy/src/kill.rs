@@ -1,8 +1,13 @@
 //! KILL: ids mapped, and connections made to end what a vanished client left running.
 
 use crate::session::Session;
+use parking_lot::Mutex;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
-use weir_pool::{ConnectError, LoginRequest, login_beside};
+use weir_net::PacketStream;
+use weir_pool::{ConnectError, LoginRequest, Place, ServerConnection, Slot, login_beside};
 use weir_wire::caps;
 use weir_wire::command::{self, PROCESS_KILL};
 use weir_wire::frame::put_packet;
@@ -38,7 +43,16 @@ impl Session {
     }
 
     async fn kill_beside(&self) -> Result<(), ConnectError> {
-        let _turn = self.worker.kills.acquire().await;
+        let killers = &self.worker.killers;
+        let _turn = killers.turn().await;
+        // A burst of aborts is worked off by connections that are there already.
+        while let Some(mut killer) = killers.take(&self.identity.user, self.server.place) {
+            if killer.kill(self.server.id).await.is_ok() {
+                self.worker.stats().kill_sent();
+                killers.put(killer).await;
+                return Ok(());
+            }
+        }
         let request = LoginRequest {
             user: self.identity.user.clone(),
             secret: self.secret.clone(),
@@ -48,18 +62,117 @@ impl Session {
             charset: UTF8MB4,
             attributes: None,
         };
-        let mut killer =
+        let connection =
             login_beside(&self.worker.shared.upstream, &request, Some(self.server.place)).await?;
         self.worker.stats().kill_sent();
-        let mut payload = vec![command::QUERY];
-        payload.extend_from_slice(format!("KILL {}", self.server.id).as_bytes());
-        let mut packets = weir_net::PacketStream::new(killer.stream.take(), killer.early, 1 << 16);
-        packets.set_seq(0);
+        let mut killer = Killer::new(request.user, connection);
         // Whatever the server answers (1094: the statement ended by itself), there is nothing left to do.
-        if packets.write(&payload).await.is_ok() {
-            let _ = packets.read().await;
+        if killer.kill(self.server.id).await.is_ok() {
+            killers.put(killer).await;
         }
-        crate::close::quit_server(&mut packets.into_parts().0).await;
         Ok(())
+    }
+}
+
+/// A connection that is there to kill others of its user.
+#[derive(Debug)]
+struct Killer {
+    user: Vec<u8>,
+    place: Place,
+    packets: PacketStream,
+    _slot: Slot,
+}
+
+impl Killer {
+    fn new(user: Vec<u8>, mut connection: ServerConnection) -> Self {
+        let packets = PacketStream::new(connection.stream.take(), connection.early, 1 << 16);
+        Self { user, place: connection.place, packets, _slot: connection.slot }
+    }
+
+    async fn kill(&mut self, id: u32) -> io::Result<()> {
+        let mut payload = vec![command::QUERY];
+        payload.extend_from_slice(format!("KILL {id}").as_bytes());
+        self.packets.set_seq(0);
+        self.packets.write(&payload).await?;
+        self.packets.read().await.map(|_| ()).map_err(io::Error::other)
+    }
+
+    async fn quit(self) {
+        crate::close::quit_server(&mut self.packets.into_parts().0).await;
+    }
+}
+
+/// Connections of one worker that kill, as many as `limits.max_kills` at once. They stay while others wait to kill, and no longer.
+#[derive(Debug)]
+pub(crate) struct Killers {
+    turns: Semaphore,
+    waiting: AtomicUsize,
+    idle: Mutex<Vec<Killer>>,
+}
+
+impl Killers {
+    pub fn new(at_once: u32) -> Self {
+        Self {
+            turns: Semaphore::new(at_once.max(1) as usize),
+            waiting: AtomicUsize::new(0),
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Waits for the right to kill.
+    async fn turn(&self) -> Turn<'_> {
+        let _waits = Waits::new(&self.waiting);
+        Turn { killers: self, _permit: self.turns.acquire().await.ok() }
+    }
+
+    fn take(&self, user: &[u8], place: Place) -> Option<Killer> {
+        let mut idle = self.idle.lock();
+        let at = idle.iter().position(|killer| killer.user == user && killer.place == place)?;
+        Some(idle.swap_remove(at))
+    }
+
+    /// Keeps a killer for the next, or ends it and all others if nobody waits.
+    async fn put(&self, killer: Killer) {
+        self.idle.lock().push(killer);
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        let unwanted = std::mem::take(&mut *self.idle.lock());
+        for killer in unwanted {
+            killer.quit().await;
+        }
+    }
+}
+
+/// The right to kill.
+struct Turn<'a> {
+    killers: &'a Killers,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Whoever ends early, by an error or out of time, leaves no connection behind that nobody will use.
+        if self.killers.waiting.load(Ordering::Relaxed) == 0 {
+            for killer in self.killers.idle.lock().drain(..) {
+                crate::close::quit_at_once(&mut killer.packets.into_parts().0);
+            }
+        }
+    }
+}
+
+/// Counts one who waits, until dropped.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -4,6 +4,7 @@ use crate::accept::Accepted;
 use crate::acceptor::{Listener, Taken, accept_all, client_options};
 use crate::backend::Backend;
 use crate::close::quit_at_once;
+use crate::kill::Killers;
 use crate::link::{Lease, Link};
 use crate::serve::serve;
 use crate::shared::Shared;
@@ -16,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use weir_config::Io;
 use weir_net::{Socket, Stream, ring};
@@ -44,8 +45,8 @@ pub(crate) struct Worker {
     next_pending: AtomicU64,
     /// What the server has answered to the sessions of this worker.
     pub learned: Mutex<Learned>,
-    /// Connections that may be made at once to kill what vanished clients left running.
-    pub kills: Semaphore,
+    /// What kills that which vanished clients left running.
+    pub killers: Killers,
 }
 
 /// What one worker knows of the server.
@@ -187,7 +188,7 @@ pub fn start_workers(shared: &Arc<Shared>, count: usize, io: Io) -> io::Result<V
 fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerHandle> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let load = Arc::new(AtomicUsize::new(0));
-    let kills = Semaphore::new(shared.settings().limits.max_kills.max(1) as usize);
+    let killers = Killers::new(shared.settings().limits.max_kills);
     let seed = random_seed();
     let learned = Learned { memory: Memory::new(seed), bases: Bases::default(), seed };
     let worker = Arc::new(Worker {
@@ -198,7 +199,7 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
         ring_from: if io == Io::Auto { RING_FROM } else { 0 },
         pending: Mutex::new(BTreeMap::new()),
         next_pending: AtomicU64::new(0),
-        kills,
+        killers,
     });
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(move || {

@@ -64,6 +64,9 @@ pub struct Plan {
     pub log: Option<PathBuf>,
 }
 
+/// Lines of Weir's log that are shown after a failure.
+const WARNINGS_SHOWN: usize = 20;
+
 /// Descriptors that this process and Weir need besides those of the hostile connections.
 const SPARE_DESCRIPTORS: usize = 1000;
 
@@ -137,8 +140,15 @@ async fn everything_else(plan: &Plan, server: &Server, tally: &mut Tally) -> Res
     let time = Duration::from_secs(scale.of(3, 30));
     scenario!("brute-force login", |field| brute::run(field, scale.of(200, 400), time));
     scenario!("aborts", |field| aborts::run(field, scale.of(10_000, 100_000), 48));
+    let log = stage.log();
+    if tally.failed > 0 {
+        let worth = |line: &&str| line.contains("WARN") || line.contains("ERROR");
+        let warnings: Vec<&str> = log.lines().filter(worth).collect();
+        println!("the last of {} warnings in Weir's log:", warnings.len());
+        warnings.iter().rev().take(WARNINGS_SHOWN).rev().for_each(|line| println!("       {line}"));
+    }
     if let Some(path) = &plan.log {
-        std::fs::write(path, stage.log())?;
+        std::fs::write(path, log)?;
     }
     Ok(())
 }
