@@ -28,9 +28,11 @@ impl State {
         memory: &Memory,
     ) -> PinSet {
         let mut pins = PinSet::EMPTY;
-        let known_before = self.clone();
-        for effect in statement.effects {
-            pins = pins.union(self.apply(effect, outcome, memory, &known_before));
+        if !statement.effects.is_empty() {
+            let known_before = self.clone();
+            for effect in statement.effects {
+                pins = pins.union(self.apply(effect, outcome, memory, &known_before));
+            }
         }
         if !statement.temporary {
             self.observe(changes);

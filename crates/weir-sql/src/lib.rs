@@ -20,6 +20,7 @@ mod kill;
 mod kind;
 mod lexer;
 mod mode;
+mod numbers;
 mod quick;
 mod token;
 
@@ -39,5 +40,6 @@ pub use kill::{Kill, KillStrength, KillTarget, parse_kill};
 pub use kind::{KindSet, StatementKind};
 pub use lexer::Lexer;
 pub use mode::LexMode;
+pub use numbers::without_numbers;
 pub use quick::{Quick, quick};
 pub use token::{Token, TokenKind};

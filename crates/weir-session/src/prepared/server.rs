@@ -52,15 +52,18 @@ impl ServerStatements {
     pub fn need(&mut self, statement: &ClientStatement) -> Needs {
         let key = statement.key();
         let Some(entry) = self.entries.get_mut(key) else { return Needs::Prepare };
-        let old = std::mem::replace(&mut entry.used, self.clock);
         let types = statement.params() > 0 && entry.types.as_ref() != statement.types();
         if types {
             entry.types = statement.types().cloned();
         }
         let server_id = entry.server_id;
-        self.order.remove(&old);
-        self.order.insert(self.clock, key.clone());
-        self.clock += 1;
+        // The one that was used last stays the last.
+        if entry.used + 1 < self.clock {
+            self.order.remove(&entry.used);
+            entry.used = self.clock;
+            self.order.insert(self.clock, key.clone());
+            self.clock += 1;
+        }
         Needs::Nothing { server_id, types }
     }
 
