@@ -80,6 +80,39 @@ impl Client {
         self.answer(|_| {})
     }
 
+    /// Runs a statement that answers with one row of short texts, and returns the one in this column, counted from 0.
+    ///
+    /// # Errors
+    /// As [`Client::query`], and when there is no such value.
+    pub fn value(&mut self, sql: &str, column: usize) -> Result<String> {
+        self.ask(sql)?;
+        let first = self.packet()?;
+        ensure!(!matches!(first.first(), None | Some(0 | 0xFF)), "{}", error_text(first));
+        while !is_eof(self.packet()?) {}
+        let mut row = self.packet()?;
+        let mut value = None;
+        for _ in 0..=column {
+            let (size, rest) = row.split_first().context("the row has fewer columns")?;
+            let (text, rest) = rest.split_at_checked(usize::from(*size)).context("not a short text")?;
+            (value, row) = (Some(String::from_utf8_lossy(text).into_owned()), rest);
+        }
+        while !is_eof(self.packet()?) {}
+        value.context("the row has no columns")
+    }
+
+    /// Chooses the schema by COM_INIT_DB.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub fn init_db(&mut self, schema: &str) -> Result<()> {
+        let mut packet = vec![2];
+        packet.extend_from_slice(schema.as_bytes());
+        self.send(0, &packet)?;
+        let answer = self.packet()?;
+        ensure!(answer.first() == Some(&0), "{}", error_text(answer));
+        Ok(())
+    }
+
     /// Sends one statement without reading the answer.
     ///
     /// # Errors

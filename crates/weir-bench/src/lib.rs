@@ -10,6 +10,8 @@ pub mod count;
 pub mod hot;
 pub mod idle;
 pub mod latency;
+pub mod opening;
+pub mod paced;
 pub mod process;
 pub mod relay;
 pub mod report;

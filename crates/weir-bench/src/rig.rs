@@ -70,6 +70,16 @@ impl Rig {
         Ok(rig)
     }
 
+    /// A server, and Weir whose clients share as many connections as they need.
+    ///
+    /// # Errors
+    /// As [`Rig::full`].
+    pub fn shared_alone(weir: &Path) -> Result<Self> {
+        let mut rig = Self::server(&[])?;
+        rig.add_weir(weir, Target::Shared, MAX_CONNECTIONS)?;
+        Ok(rig)
+    }
+
     /// All endpoints, in the order of [`Target::ALL`].
     #[must_use]
     pub fn endpoints(&self) -> &[Endpoint] {
@@ -128,8 +138,7 @@ impl Rig {
 
     fn add_weir(&mut self, binary: &Path, target: Target, connections: u32) -> Result<()> {
         ensure!(binary.exists(), "{} is missing: cargo build --release -p weir", binary.display());
-        let sharing = if target == Target::Shared { "transaction" } else { "session" };
-        let config = weir_config(self.server.addr(), connections, sharing);
+        let config = weir_config(self.server.addr(), connections, target == Target::Shared);
         let weir = Weir::config(config).binary(binary.canonicalize()?).start()?;
         self.endpoints.push(Endpoint { target, address: weir.addr(), pid: Some(weir.pid()) });
         self.weirs.push(weir);
@@ -176,14 +185,19 @@ fn haproxy_config(listen: SocketAddr, backend: SocketAddr, threads: usize) -> St
 }
 
 /// A listed user; no TLS towards the server and no line in the log for each connection, because nobody else here
-/// encrypts or logs.
-fn weir_config(backend: SocketAddr, connections: u32, sharing: &str) -> String {
+/// encrypts or logs. Where connections are shared, a password that the server has taken is good for a minute: proxies that
+/// share connections never ask it.
+fn weir_config(backend: SocketAddr, connections: u32, shared: bool) -> String {
+    let sharing = match shared {
+        true => "[pool]\nsharing = \"transaction\"\n\n[auth]\nrevalidate = \"1m\"",
+        false => "[pool]\nsharing = \"session\"",
+    };
     format!(
         "[listen]\nmysql = [\"$LISTEN\"]\n\n\
          [[server]]\nname = \"db1\"\naddress = \"{backend}\"\nmax_connections = {connections}\n\
          tls = {{ mode = \"disabled\" }}\n\n\
          [[user]]\nname = \"{}\"\npassword = \"{}\"\n\n\
-         [pool]\nsharing = \"{sharing}\"\n\n\
+         {sharing}\n\n\
          [limits]\nmax_clients = {MAX_CONNECTIONS}\n\n\
          [log]\nlevel = \"warn\"\n",
         LOGIN.user, LOGIN.password

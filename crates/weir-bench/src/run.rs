@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use crate::rig::{Endpoint, LOGIN, Rig};
 use crate::summary::{Metric, Readings, Target};
 use crate::sysbench::{self, Work};
-use crate::{connect, idle, latency, stream};
+use crate::{connect, idle, latency, opening, paced, stream};
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
@@ -24,13 +24,15 @@ pub struct Plan {
 }
 
 /// The names of all experiments, in the order in which they run.
-pub const EXPERIMENTS: [&str; 8] = [
+pub const EXPERIMENTS: [&str; 10] = [
     "point_select_text",
     "point_select_prepared",
     "oltp_read_only",
     "oltp_read_write",
     "connect",
     "latency",
+    "opening",
+    "paced",
     "stream",
     "idle",
 ];
@@ -106,6 +108,12 @@ impl Run<'_> {
         if self.wants("latency") {
             self.latency(&endpoints, round)?;
         }
+        if self.wants("opening") {
+            self.opening(rig, round)?;
+        }
+        if self.wants("paced") {
+            self.paced(round)?;
+        }
         if self.wants("stream") {
             self.stream(&endpoints, round)?;
         }
@@ -161,6 +169,28 @@ impl Run<'_> {
                 self.readings.add(latency::ROW, *target, Metric::AddedUs, round, median - direct);
             }
         }
+        Ok(())
+    }
+
+    fn opening(&mut self, rig: &Rig, round: u32) -> Result<()> {
+        self.tell(&format!("round {round}: {}", opening::ROW));
+        let server = rig.endpoint(Target::Direct)?;
+        for target in [Target::Direct, Target::Weir, Target::Shared] {
+            let trips = opening::run(rig.endpoint(target)?, server, LOGIN)?;
+            self.readings.add(opening::ROW, target, Metric::RoundTrips, round, trips);
+        }
+        Ok(())
+    }
+
+    /// A server of its own, with as many connections as anybody could want.
+    fn paced(&mut self, round: u32) -> Result<()> {
+        self.tell(&format!("round {round}: {}", paced::ROW));
+        let time = Duration::from_secs(if self.plan.quick { 2 } else { 5 });
+        let rig = Rig::shared_alone(&self.plan.weir)?;
+        let (weir, server) = (rig.endpoint(Target::Shared)?, rig.endpoint(Target::Direct)?);
+        let outcome = paced::run(weir, server, LOGIN, time)?;
+        self.readings.add(paced::ROW, Target::Shared, Metric::Connections, round, outcome.connections);
+        self.readings.add(paced::ROW, Target::Shared, Metric::P95Ms, round, outcome.p95_ms);
         Ok(())
     }
 

@@ -60,6 +60,10 @@ pub enum Metric {
     KbPerClient,
     /// Growth of resident memory at its peak, in MB (1,000,000 bytes).
     GrowthMb,
+    /// Round trips to the server beyond those of the work itself.
+    RoundTrips,
+    /// Server connections at the same time, at most.
+    Connections,
 }
 
 impl Metric {
@@ -75,6 +79,8 @@ impl Metric {
             Self::MbPerSecond => "MB/s",
             Self::KbPerClient => "kB per client",
             Self::GrowthMb => "growth MB",
+            Self::RoundTrips => "round trips more",
+            Self::Connections => "connections",
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::summary::{Metric, Readings, SHARED_CONNECTIONS, Spread, Target};
 use crate::sysbench::Work;
-use crate::{connect, latency, stream};
+use crate::{connect, latency, opening, paced, stream};
 
 /// One line of the verdict.
 #[derive(Debug, Clone, Serialize)]
@@ -101,6 +101,10 @@ fn sharing(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Sp
     add(format!("{row}, on {SHARED_CONNECTIONS} connections: throughput / direct"), 0.5, 0.7, ratio);
     let ratio = readings.ratio(connect::ROW, Target::Shared, Target::Direct, Metric::PerSecond);
     add(format!("{}, shared: per second / direct", connect::ROW), 1.5, 2.5, ratio);
+    let trips = readings.spread(opening::ROW, Target::Shared, Metric::RoundTrips);
+    add(format!("{}, shared: round trips beyond the SELECT's", opening::ROW), 1.0, 0.0, trips);
+    let connections = readings.spread(paced::ROW, Target::Shared, Metric::Connections);
+    add(format!("{}, shared: server connections", paced::ROW), 16.0, 8.0, connections);
 }
 
 fn judge(median: f64, floor: f64, aim: f64, less_is_better: bool) -> Word {

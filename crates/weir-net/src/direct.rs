@@ -10,7 +10,10 @@ pub fn send_at_once(stream: &Stream, bytes: &[u8]) -> usize {
     let sent = match stream {
         Stream::Plain(Socket::Tcp(tcp)) => SockRef::from(tcp).send_with_flags(bytes, libc::MSG_NOSIGNAL),
         Stream::Plain(Socket::Unix(unix)) => SockRef::from(unix).send_with_flags(bytes, libc::MSG_NOSIGNAL),
-        Stream::Plain(Socket::Ring(_)) | Stream::Tls(_) | Stream::Compressed(_) | Stream::Closed => return 0,
+        Stream::Plain(Socket::Ring(_) | Socket::Parked(_))
+        | Stream::Tls(_)
+        | Stream::Compressed(_)
+        | Stream::Closed => return 0,
     };
     // An error (nothing is taken now, the peer is gone) shows at the usual write as well.
     sent.unwrap_or(0)
@@ -24,6 +27,10 @@ pub fn send_before_close(stream: &Stream, bytes: &[u8]) -> bool {
     match stream {
         Stream::Plain(Socket::Tcp(tcp)) => {
             let flags = libc::MSG_MORE | libc::MSG_NOSIGNAL;
+            SockRef::from(tcp).send_with_flags(bytes, flags).is_ok()
+        }
+        Stream::Plain(Socket::Parked(tcp)) => {
+            let flags = libc::MSG_MORE | libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
             SockRef::from(tcp).send_with_flags(bytes, flags).is_ok()
         }
         // What was written before may still be on the ring, and must not be overtaken.

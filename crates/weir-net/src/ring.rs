@@ -49,28 +49,22 @@ pub fn is_running() -> bool {
 async fn turn_on(watch: AsyncFd<OwnedFd>) {
     let mut wakers = Vec::new();
     poll_fn(|cx| {
+        // Only what says "not ready" wakes this task again. One turn is enough for all that was signalled.
         loop {
-            let signalled = match watch.poll_read_ready(cx) {
-                Poll::Ready(Ok(mut ready)) => {
-                    ready.clear_ready();
-                    true
-                }
+            match watch.poll_read_ready(cx) {
+                Poll::Ready(Ok(mut ready)) => ready.clear_ready(),
                 Poll::Ready(Err(_)) => return Poll::Ready(()),
-                Poll::Pending => false,
-            };
-            let alive = with_driver(|driver| {
-                driver.set_turner(cx);
-                if driver.turn(signalled, &mut wakers).is_err() {
-                    cx.waker().wake_by_ref();
-                }
-            });
-            wakers.drain(..).for_each(std::task::Waker::wake);
-            match alive {
-                None => return Poll::Ready(()),
-                Some(()) if signalled => {}
-                Some(()) => return Poll::Pending,
+                Poll::Pending => break,
             }
         }
+        let alive = with_driver(|driver| {
+            driver.set_turner(cx);
+            if driver.turn(&mut wakers).is_err() {
+                cx.waker().wake_by_ref();
+            }
+        });
+        wakers.drain(..).for_each(std::task::Waker::wake);
+        if alive.is_some() { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
 }
@@ -78,6 +72,9 @@ async fn turn_on(watch: AsyncFd<OwnedFd>) {
 fn with_driver<T>(f: impl FnOnce(&mut Driver) -> T) -> Option<T> {
     DRIVER.try_with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(f)).ok().flatten()
 }
+
+/// The number of no ring.
+const NOWHERE: u64 = u64::MAX;
 
 /// A TCP connection on the ring of the thread that made it, and of no use on another.
 #[derive(Debug)]
@@ -92,9 +89,20 @@ impl RingSocket {
     /// # Errors
     /// The socket, as it was.
     pub fn new(socket: TcpStream) -> Result<Self, TcpStream> {
+        match socket.set_nonblocking(false) {
+            Ok(()) => Self::of_blocking(socket),
+            Err(_) => Err(socket),
+        }
+    }
+
+    /// As [`Self::new`], for a socket in blocking mode.
+    ///
+    /// # Errors
+    /// The socket, as it was.
+    pub(crate) fn of_blocking(socket: TcpStream) -> Result<Self, TcpStream> {
         let mut socket = Some(socket);
         let made = with_driver(|driver| {
-            let taken = socket.take_if(|socket| socket.set_nonblocking(false).is_ok())?;
+            let taken = socket.take()?;
             Some(Self { ring: driver.id, key: driver.insert(taken) })
         });
         match (made.flatten(), socket) {
@@ -102,6 +110,18 @@ impl RingSocket {
             (None, Some(socket)) => Err(socket),
             (None, None) => unreachable!("a socket is taken only to make a RingSocket"),
         }
+    }
+
+    /// Takes the socket off the ring, in blocking mode.
+    ///
+    /// # Errors
+    /// Itself, while something of it is under way.
+    pub(crate) fn into_socket(mut self) -> Result<TcpStream, Self> {
+        let taken = with_driver(|driver| (driver.id == self.ring).then(|| driver.remove(self.key)).flatten());
+        let Some(socket) = taken.flatten() else { return Err(self) };
+        // There is nothing left on the ring for the drop to release.
+        self.ring = NOWHERE;
+        Ok(socket)
     }
 
     #[inline]
@@ -120,6 +140,14 @@ impl RingSocket {
     #[inline]
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.on(|driver, key| driver.poll_write(key, cx, bytes))
+    }
+
+    pub(crate) fn is_awaited(&self) -> bool {
+        with_driver(|driver| driver.id == self.ring && driver.is_awaited(self.key)).unwrap_or(false)
+    }
+
+    pub(crate) fn poll_still(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.on(|driver, key| driver.poll_still(key, cx))
     }
 
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -23,6 +23,8 @@ pub enum Socket {
     Tcp(TcpStream),
     /// TCP through the thread's ring.
     Ring(RingSocket),
+    /// TCP that has left its thread's ring and is on none: of no use before [`Stream::take_up`].
+    Parked(std::net::TcpStream),
     Unix(UnixStream),
 }
 
@@ -98,7 +100,7 @@ impl Stream {
     /// Whether a password may travel here in clear: the link is encrypted, or does not leave the machine.
     pub fn is_secure(&self) -> bool {
         match self {
-            Stream::Plain(Socket::Tcp(_) | Socket::Ring(_)) | Stream::Closed => false,
+            Stream::Plain(Socket::Tcp(_) | Socket::Ring(_) | Socket::Parked(_)) | Stream::Closed => false,
             Stream::Plain(Socket::Unix(_)) | Stream::Tls(_) => true,
             Stream::Compressed(compressed) => compressed.inner().is_secure(),
         }
@@ -108,7 +110,9 @@ impl Stream {
     pub fn is_unix_socket(&self) -> bool {
         match self {
             Stream::Plain(Socket::Unix(_)) => true,
-            Stream::Plain(Socket::Tcp(_) | Socket::Ring(_)) | Stream::Tls(_) | Stream::Closed => false,
+            Stream::Plain(Socket::Tcp(_) | Socket::Ring(_) | Socket::Parked(_))
+            | Stream::Tls(_)
+            | Stream::Closed => false,
             Stream::Compressed(compressed) => compressed.inner().is_unix_socket(),
         }
     }
@@ -158,20 +162,56 @@ impl Stream {
         }
     }
 
-    /// Makes the connection one of the calling thread's runtime, which its reads and writes then wake. A socket on a ring
-    /// stays on its thread.
+    /// Whether a read is under way that hinders [`Self::park`]; [`Self::poll_still`] ends it.
+    pub fn is_awaited(&self) -> bool {
+        matches!(self, Stream::Plain(Socket::Ring(ring)) if ring.is_awaited())
+    }
+
+    /// Ready when no read is under way. What it has brought meanwhile is there to be read.
+    pub fn poll_still(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Stream::Plain(Socket::Ring(ring)) => ring.poll_still(cx),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Takes a connection off the thread's ring, so that it can be dropped on any thread and [`Self::take_up`] can make it
+    /// another's; one that is not on a ring stays as it is. False: something of it is under way on the ring, so it must
+    /// stay on this thread.
+    pub fn park(&mut self) -> bool {
+        if !matches!(self, Stream::Plain(Socket::Ring(_))) {
+            return true;
+        }
+        let Stream::Plain(Socket::Ring(ring)) = self.take() else { return false };
+        let (socket, parked) = match ring.into_socket() {
+            Ok(socket) => (Socket::Parked(socket), true),
+            Err(ring) => (Socket::Ring(ring), false),
+        };
+        *self = Stream::Plain(socket);
+        parked
+    }
+
+    /// Makes the connection one of the calling thread, which its reads and writes then wake. `own`: its last use was on this
+    /// thread. `ring`: a parked one goes to the thread's ring, if there is one, and else to the runtime. After an error it is
+    /// of no use.
     ///
     /// # Errors
-    /// When the system gives no second descriptor of the socket, or it is on a ring.
-    pub fn rehome(&mut self) -> io::Result<()> {
+    /// When the system gives no second descriptor of the socket, or it is on another thread's ring.
+    pub fn take_up(&mut self, own: bool, ring: bool) -> io::Result<()> {
         match self {
+            Stream::Plain(Socket::Parked(_)) => {
+                let Stream::Plain(Socket::Parked(tcp)) = self.take() else { return Ok(()) };
+                *self = Stream::Plain(unparked(tcp, ring)?);
+                Ok(())
+            }
+            _ if own => Ok(()),
             Stream::Closed => Ok(()),
             Stream::Plain(socket) => socket.rehome(),
             Stream::Tls(tls) => match tls.as_mut() {
                 TlsStream::Client(tls) => tls.get_mut().0.socket.rehome(),
                 TlsStream::Server(tls) => tls.get_mut().0.socket.rehome(),
             },
-            Stream::Compressed(compressed) => compressed.inner_mut().rehome(),
+            Stream::Compressed(compressed) => compressed.inner_mut().take_up(own, ring),
         }
     }
 
@@ -242,20 +282,44 @@ impl Socket {
                 let second = unix.as_fd().try_clone_to_owned()?;
                 Socket::Unix(UnixStream::from_std(second.into())?)
             }
-            Socket::Ring(_) => return Err(io::Error::other("a socket on a ring stays on its thread")),
+            Socket::Ring(_) | Socket::Parked(_) => {
+                return Err(io::Error::other("a socket on a ring stays on its thread"));
+            }
         };
         Ok(())
     }
 
     fn is_quiet(&self) -> bool {
         let mut byte = [MaybeUninit::uninit()];
-        let looked = match self {
-            Socket::Tcp(tcp) => SockRef::from(tcp).peek(&mut byte),
-            Socket::Unix(unix) => SockRef::from(unix).peek(&mut byte),
+        let socket = match self {
+            Socket::Tcp(tcp) => SockRef::from(tcp),
+            Socket::Unix(unix) => SockRef::from(unix),
+            Socket::Parked(tcp) => SockRef::from(tcp),
             Socket::Ring(_) => return true,
         };
+        // A parked one waits where it is read.
+        let looked = socket.recv_with_flags(&mut byte, libc::MSG_PEEK | libc::MSG_DONTWAIT);
         matches!(looked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
+}
+
+/// Makes a parked socket one of this thread.
+fn unparked(tcp: std::net::TcpStream, ring: bool) -> io::Result<Socket> {
+    let tcp = if ring {
+        match RingSocket::of_blocking(tcp) {
+            Ok(ring) => return Ok(Socket::Ring(ring)),
+            Err(tcp) => tcp,
+        }
+    } else {
+        tcp
+    };
+    tcp.set_nonblocking(true)?;
+    Ok(Socket::Tcp(TcpStream::from_std(tcp)?))
+}
+
+/// What a socket says that nobody has taken up.
+fn parked<T>() -> Poll<io::Result<T>> {
+    Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
 }
 
 /// A socket in front of which bytes were read that belong to TLS: a client sends its hello right behind the
@@ -311,6 +375,7 @@ impl AsyncRead for Socket {
                 Poll::Ready(Ok(()))
             }
             Socket::Unix(unix) => Pin::new(unix).poll_read(cx, buf),
+            Socket::Parked(_) => parked(),
         }
     }
 }
@@ -322,6 +387,7 @@ impl AsyncWrite for Socket {
             Socket::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
             Socket::Ring(ring) => ring.poll_write(cx, bytes),
             Socket::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
+            Socket::Parked(_) => parked(),
         }
     }
 
@@ -329,6 +395,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Ring(ring) => ring.poll_flush(cx),
             Socket::Tcp(_) | Socket::Unix(_) => Poll::Ready(Ok(())),
+            Socket::Parked(_) => parked(),
         }
     }
 
@@ -337,6 +404,7 @@ impl AsyncWrite for Socket {
             Socket::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Socket::Ring(ring) => ring.poll_shutdown(cx),
             Socket::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
+            Socket::Parked(_) => parked(),
         }
     }
 }

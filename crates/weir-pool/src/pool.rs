@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use state::{Checkout, State, Ticket, Wake};
-pub use state::{Grant, Need, PoolLimits};
+pub use state::{Grant, HURRY_EVERY, Need, OPEN_AFTER, PoolLimits};
 
 /// The connections of one server. `K` tells accounts (and what else must be equal to share a connection) apart.
 #[derive(Debug)]
@@ -62,15 +63,19 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
         Arc::new(Self { state: Mutex::new(State::new(limits, workers)) })
     }
 
-    /// A connection, the right to open one, or a place in the queue. After [`Grant::Open`] and [`Grant::Replace`],
-    /// [`Pool::closed`] must be called once if the connection cannot be made.
+    /// A connection, the right to open one, or a place in the queue. After [`Grant::Open`],
+    /// [`Pool::opened`] must be called once the attempt has ended; after it and [`Grant::Replace`], [`Pool::closed`] must be called once if the connection cannot be made.
     pub fn checkout(self: &Arc<Self>, key: &K, need: Need, worker: usize, now: Instant) -> Found<K, C> {
         let mut receiver = None;
-        let checkout = self.state.lock().checkout(key, need, worker, now, || {
-            let (sender, receive) = oneshot::channel();
-            receiver = Some(receive);
-            Wakeup { sender, key: key.clone(), need, worker }
-        });
+        let (checkout, has_room) = {
+            let mut state = self.state.lock();
+            let checkout = state.checkout(key, need, worker, now, || {
+                let (sender, receive) = oneshot::channel();
+                receiver = Some(receive);
+                Wakeup { sender, key: key.clone(), need, worker }
+            });
+            (checkout, state.has_room())
+        };
         match (checkout, receiver) {
             (Checkout::Idle(connection), _) => Found::Now(Grant::Idle(connection)),
             (Checkout::Open, _) => Found::Now(Grant::Open),
@@ -83,6 +88,7 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
                     need,
                     worker,
                     ticket,
+                    has_room,
                     receiver: Some(receiver),
                 })
             }
@@ -95,6 +101,12 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
         let returned = self.state.lock().checkin(key, connection, worker, now, until);
         self.deliver(returned.wake, now);
         returned.close
+    }
+
+    /// The connection of a [`Grant::Open`] is open, or cannot be made.
+    pub fn opened(&self, now: Instant) {
+        let wake = self.state.lock().opened(now);
+        self.deliver(wake, now);
     }
 
     /// A connection has ended, or could not be made.
@@ -168,6 +180,7 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
         }
         match grant {
             Grant::Open => {
+                self.opened(now);
                 self.closed(now);
                 None
             }
@@ -184,7 +197,8 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
 /// How long a connection that came back unused may be idle before it is closed.
 const GIVEN_BACK: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A place in the queue; resolves to what it is given. Dropped, it leaves.
+/// A place in the queue; resolves to what it is given. Dropped, it leaves. Whoever polls it calls [`Waiting::hurry`] when
+/// [`OPEN_AFTER`] has passed, and then now and again.
 #[derive(Debug)]
 pub struct Waiting<K: Eq + Hash + Clone, C> {
     pool: Arc<Pool<K, C>>,
@@ -192,8 +206,37 @@ pub struct Waiting<K: Eq + Hash + Clone, C> {
     need: Need,
     worker: usize,
     ticket: Ticket,
+    has_room: bool,
     /// Gone when the grant has been taken.
     receiver: Option<oneshot::Receiver<Grant<C>>>,
+}
+
+impl<K: Eq + Hash + Clone, C> Waiting<K, C> {
+    /// Whether there was room for one more connection when it began to wait.
+    pub fn has_room(&self) -> bool {
+        self.has_room
+    }
+
+    /// The right to open a connection, if there may be one more by now. After it, this has been served.
+    pub fn hurry(&mut self) -> Option<Grant<C>> {
+        let grant = self.pool.state.lock().hurry(self.ticket, Instant::now())?;
+        self.receiver = None;
+        Some(grant)
+    }
+
+    /// Waits, and hurries.
+    pub async fn served(mut self) -> Grant<C> {
+        let mut patience = OPEN_AFTER;
+        loop {
+            if let Ok(grant) = timeout(patience, &mut self).await {
+                return grant;
+            }
+            if let Some(grant) = self.hurry() {
+                return grant;
+            }
+            patience = HURRY_EVERY;
+        }
+    }
 }
 
 // Nothing in it is pinned: a oneshot receiver may be moved between polls.

@@ -1,7 +1,10 @@
 //! Step 5: what a statement means to Weir. Never fails: what is not understood is for the server.
 
+use crate::doing::Doing;
 use crate::session::{Noted, Session};
+use crate::sharing::Known;
 use std::ops::Range;
+use weir_session::Replay;
 use weir_sql::{
     CharsetClass, Classified, ClientCharset, Facts, Keyword, Kill, KillTarget, Statement, StatementKind,
     WeirCommand, parse_kill, quick,
@@ -50,6 +53,11 @@ impl Session {
         // A payload that ends within its attributes is the server's to refuse.
         let Ok(offset) = statement_offset(payload, self.server.caps) else { return plain(&[]) };
         let sql = &payload[offset..];
+        if self.sharing.is_some()
+            && let Some(Known { local_infile, noted }) = self.known(sql)
+        {
+            return Asked { local_infile, noted, ..plain(&[]) };
+        }
         let mode = self.lex_mode();
         let look = quick(sql, mode, MULTI);
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
@@ -82,6 +90,43 @@ impl Session {
         Asked { meaning, local_infile: found.local_infile, text, noted: Some(noted) }
     }
 
+    /// The same for a session that needs all the facts anyway; they are kept for it. `None`: the statement is about Weir or its
+    /// ids.
+    fn known(&mut self, sql: &[u8]) -> Option<Known> {
+        let mode = self.lex_mode();
+        let sharing = self.sharing.as_mut()?;
+        if let Some(known) = sharing.known.take()
+            && sharing.fit
+        {
+            return Some(known);
+        }
+        if let Some(text) = self.worker.learned.lock().texts.find(sql, mode) {
+            (sharing.facts, sharing.read) = (None, text.doing.plain());
+            let noted = Noted { kind: text.kind, charset: None };
+            return Some(Known { local_infile: false, noted: Some(noted) });
+        }
+        let facts = Facts::of(sql, mode, MULTI);
+        let Classified { weir, local_infile, kinds, .. } = facts.classified;
+        let noted = Some(self.noted_of(&facts, sql));
+        let plain = weir.is_none() && !kinds.contains(StatementKind::Kill);
+        let sharing = self.sharing.as_mut()?;
+        if plain && !Replay::is_likely(&facts, sql) {
+            let doing = Doing::of_text(sql, facts.clone());
+            self.worker.learned.lock().texts.keep(&facts, &doing, mode);
+            (sharing.facts, sharing.read) = (None, Some(doing));
+        } else {
+            (sharing.facts, sharing.read) = (Some(facts), None);
+        }
+        plain.then_some(Known { local_infile, noted })
+    }
+
+    /// A command waits for a connection, and is not looked at again.
+    pub(crate) fn keep_known(&mut self, known: Known) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.known = Some(known);
+        }
+    }
+
     /// Looks at the first part of a COM_QUERY too long to hold: what it begins with is all there is to go by.
     pub(crate) fn analyse_part(&mut self, so_far: &[u8]) {
         let Ok(offset) = statement_offset(so_far, self.server.caps) else { return };
@@ -93,6 +138,10 @@ impl Session {
     /// What must be known of a statement when it runs, at once or after it was prepared, and what it is.
     pub(crate) fn noted(&self, sql: &[u8]) -> (Noted, Classified) {
         let facts = Facts::of(sql, self.lex_mode(), MULTI);
+        (self.noted_of(&facts, sql), facts.classified)
+    }
+
+    pub(crate) fn noted_of(&self, facts: &Facts, sql: &[u8]) -> Noted {
         let charset = facts.client_charset(sql).map(|charset| match charset {
             ClientCharset::Named(class) => class,
             ClientCharset::Default => {
@@ -101,7 +150,7 @@ impl Session {
             // Most often what was saved before, in a variable.
             ClientCharset::Unknown => self.login_charset,
         });
-        (Noted { kind: facts.kind(), charset }, facts.classified)
+        Noted { kind: facts.kind(), charset }
     }
 
     /// The kind of the command under way.

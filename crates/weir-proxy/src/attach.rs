@@ -6,16 +6,16 @@ use crate::exchange::{Answer, exchange};
 use crate::link::{Lease, Link, UsedBy};
 use crate::login::is_access_denied;
 use crate::session::{Exit, Session};
-use crate::sharing::{kind_of, login_schema, plan};
+use crate::sharing::{Wait, kind_of, login_schema, plan};
 use crate::worker::Worker;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::time::{sleep_until, timeout};
 use weir_model::CloseReason;
-use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
+use weir_pool::{ConnectError, Found, Grant, HURRY_EVERY, LoginRequest};
 use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
 use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
@@ -31,9 +31,6 @@ const TRIES: u32 = 3;
 
 /// How often a connection is reset or changed for one command: once, then the plan must do.
 const ROUNDS: u32 = 3;
-
-/// How often a statement that waits asks sessions for connections that they keep out of courtesy.
-const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Empties the diagnostics area and changes nothing.
 pub(crate) const CLEANER: &[u8] = b"SET @@SESSION.last_insert_id=@@SESSION.last_insert_id";
@@ -118,10 +115,9 @@ async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
         None => wait(session).await?,
     };
     if let Grant::Idle(mut link) | Grant::Replace(mut link) = grant {
-        let own = link.worker == session.worker.index();
         let same = session.sharing.as_ref().is_some_and(|s| link.serves(&s.key));
-        if same && link.server.stream.is_quiet() && (own || link.server.stream.rehome().is_ok()) {
-            link.worker = session.worker.index();
+        // One that was taken up for the command already is so again.
+        if same && link.take_up(&session.worker, Instant::now()) {
             return Ok((lease, link));
         }
         session.worker.close_server(link.server);
@@ -132,19 +128,23 @@ async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
 /// Waits for what the pool gives. A client that leaves meanwhile gives its place away.
 async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
     let shared = session.worker.shared.clone();
-    let Some(sharing) = &session.sharing else {
+    let Some(sharing) = &mut session.sharing else {
         return Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone)));
     };
-    let (need, key) = (sharing.need(), sharing.key.clone());
+    let (need, now) = (sharing.need(), Instant::now());
     let settings = shared.settings();
-    let begun = Instant::now();
-    let waiting = match shared.pool.checkout(&key, need, session.worker.index(), begun) {
-        Found::Now(grant) => return Ok((Lease::new(&shared.pool, need == Need::Pin), grant)),
-        Found::Queued(waiting) => waiting,
-        Found::Full => return Err(Trouble::Refused(too_many("pool.max_waiting statements wait already"))),
+    let Wait { waiting, need, begun } = match sharing.waiting.take() {
+        Some(wait) => wait,
+        None => match shared.pool.checkout(&sharing.key, need, session.worker.index(), now) {
+            Found::Now(grant) => return Ok((Lease::new(&shared.pool, need, &grant), grant)),
+            Found::Queued(waiting) => Wait { waiting, need, begun: now },
+            Found::Full => {
+                return Err(Trouble::Refused(too_many("pool.max_waiting statements wait already")));
+            }
+        },
     };
     let mut waiting = std::pin::pin!(waiting);
-    let until = tokio::time::Instant::now() + settings.pool.queue_timeout;
+    let until = tokio::time::Instant::from_std(begun) + settings.pool.queue_timeout;
     let mut look = tokio::time::Instant::now();
     loop {
         let mut timer = std::pin::pin!(sleep_until(look.min(until)));
@@ -165,15 +165,18 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
             timer.as_mut().poll(cx).map(|()| Ok(None))
         });
         match grant.await {
-            Ok(Some(grant)) => return Ok((Lease::new(&shared.pool, need == Need::Pin), grant)),
+            Ok(Some(grant)) => return Ok((Lease::new(&shared.pool, need, &grant), grant)),
             Ok(None) if tokio::time::Instant::now() >= until => {
                 let seconds = settings.pool.queue_timeout.as_secs_f64();
                 let text = format!("no server connection became free within pool.queue_timeout, {seconds} s");
                 return Err(Trouble::Refused(too_many(&text)));
             }
             Ok(None) => {
+                if let Some(grant) = waiting.hurry() {
+                    return Ok((Lease::new(&shared.pool, need, &grant), grant));
+                }
                 shared.registry.ask_for_a_connection();
-                look += ASK_EVERY;
+                look += HURRY_EVERY;
             }
             Err(trouble) => return Err(trouble),
         }
@@ -189,7 +192,7 @@ fn too_many(why: &str) -> ErrPacket {
 }
 
 /// Opens a connection as the session's user, and reads what it is like.
-async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trouble> {
+async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Link), Trouble> {
     let worker = &session.worker;
     let Some(sharing) = &session.sharing else { return Err(io::Error::other("not shared").into()) };
     let user = Arc::clone(&sharing.key.user);
@@ -214,6 +217,7 @@ async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trou
             Trouble::Refused(error.to_client())
         })?;
     worker.stats().server_opened();
+    lease.opened();
     let mut server = Backend::from(connection);
     match read_state(worker, &mut server).await {
         Ok(actual) => {
@@ -228,6 +232,7 @@ async fn dial(session: &mut Session, lease: Lease) -> Result<(Lease, Link), Trou
                 to_close: Vec::new(),
                 born: lease.born,
                 worker: worker.index(),
+                since: Instant::now(),
             };
             Ok((lease, link))
         }

@@ -3,10 +3,14 @@
 use crate::analyse::MULTI;
 use crate::doing::{Doing, Release, UNREAD};
 use crate::link::{Lease, Link};
-use crate::prepared;
 use crate::session::{Exit, Session};
+use crate::sharing::{Sharing, Wait};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Instant;
-use weir_pool::{Found, Grant, Need};
+use weir_model::CloseReason;
+use weir_pool::{Found, Grant};
 use weir_session::{Next, Server};
 use weir_sql::Facts;
 use weir_wire::attributes::statement_offset;
@@ -16,12 +20,12 @@ impl Session {
     /// True where the connection at hand is fit for this command. If not,
     /// [`Session::exit`] says what has to be done first, and the command is taken again after that.
     pub(crate) fn checkout(&mut self, command: u8, payload: &[u8]) -> bool {
+        if self.sharing.as_mut().is_none_or(|sharing| std::mem::take(&mut sharing.fit)) {
+            return true;
+        }
         let doing = self.doing(command, payload);
         let server = self.server_kind();
         let Some(sharing) = &mut self.sharing else { return true };
-        if std::mem::take(&mut sharing.fit) {
-            return true;
-        }
         sharing.doing = doing;
         if sharing.is_attached() {
             // Nobody else has used it since the last command: what that left is there.
@@ -37,52 +41,72 @@ impl Session {
             return true;
         }
         let need = sharing.need();
-        let shared = &self.worker.shared;
-        match shared.pool.checkout(&sharing.key, need, self.worker.index(), Instant::now()) {
+        let (shared, now) = (&self.worker.shared, Instant::now());
+        match shared.pool.checkout(&sharing.key, need, self.worker.index(), now) {
             Found::Now(grant) => {
-                let lease = Lease::new(&shared.pool, need == Need::Pin);
-                if let Some((lease, grant)) = self.attach_at_once(lease, grant, server)
-                    && let Some(sharing) = &mut self.sharing
-                {
-                    sharing.granted = Some((lease, grant));
-                    self.exit = Some(Exit::Attach);
-                    return false;
+                let lease = Lease::new(&shared.pool, need, &grant);
+                if self.attach_at_once(lease, grant, now) {
+                    return true;
                 }
-                true
-            }
-            // The place in the queue is taken again by who waits for it; leaving it here loses nothing but a moment.
-            Found::Queued(_) | Found::Full => {
                 self.exit = Some(Exit::Attach);
-                false
             }
+            Found::Queued(waiting) => sharing.waiting = Some(Wait { waiting, need, begun: now }),
+            // It is refused by who would wait.
+            Found::Full => self.exit = Some(Exit::Attach),
         }
+        false
     }
 
-    /// Attaches an idle connection that is fit as it is; gives back what is not.
-    fn attach_at_once(
-        &mut self,
-        lease: Lease,
-        grant: Grant<Link>,
-        server: Server,
-    ) -> Option<(Lease, Grant<Link>)> {
-        let (index, id) = (self.worker.index(), self.entry.handle.id());
-        let Some(sharing) = &mut self.sharing else { return Some((lease, grant)) };
-        let Grant::Idle(link) = grant else { return Some((lease, grant)) };
-        let same = link.worker == index && sharing.wanted.same_as(&link.actual);
-        let next = sharing.next(Some(link.insert_id), server);
-        if !same
-            || next != Next::Anywhere(Vec::new())
-            || sharing.lacks_statement(&link.prepared)
-            || (sharing.doing.reads_variables() && link.used_by.by_others(id))
-            || !link.server.stream.is_quiet()
-        {
-            return Some((lease, Grant::Idle(link)));
+    /// The command at hand waits in the pool's queue.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.waiting.is_some())
+    }
+
+    /// Where it does, whether one more connection may be opened.
+    pub(crate) fn queued_with_room(&self) -> Option<bool> {
+        Some(self.sharing.as_ref()?.waiting.as_ref()?.waiting.has_room())
+    }
+
+    /// True when the command at hand waits no longer: it is taken again.
+    pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
+        let Some(sharing) = &mut self.sharing else { return Ok(true) };
+        let Some(wait) = &mut sharing.waiting else { return Ok(true) };
+        let Poll::Ready(grant) = Pin::new(&mut wait.waiting).poll(cx) else {
+            return match self.watch_client(cx) {
+                Ok(_) => Ok(false),
+                Err(_) => Err(Exit::Close(CloseReason::ClientGone)),
+            };
+        };
+        let lease = Lease::new(&self.worker.shared.pool, wait.need, &grant);
+        sharing.waiting = None;
+        if !self.attach_at_once(lease, grant, Instant::now()) {
+            return Err(Exit::Attach);
         }
-        self.attach_link(lease, link);
         if let Some(sharing) = &mut self.sharing {
-            sharing.actual = None;
+            sharing.fit = true;
         }
-        None
+        Ok(true)
+    }
+
+    /// Attaches an idle connection that is fit as it is; keeps what is not, for [`Exit::Attach`].
+    fn attach_at_once(&mut self, lease: Lease, grant: Grant<Link>, now: Instant) -> bool {
+        let id = self.entry.handle.id();
+        let server = self.server_kind();
+        let Some(sharing) = &mut self.sharing else { return false };
+        match grant {
+            Grant::Idle(mut link) => {
+                if sharing.is_fit(&link, id, server) && link.take_up(&self.worker, now) {
+                    self.attach_link(lease, link);
+                    if let Some(sharing) = &mut self.sharing {
+                        sharing.actual = None;
+                    }
+                    return true;
+                }
+                sharing.granted = Some((lease, Grant::Idle(link)));
+            }
+            other => sharing.granted = Some((lease, other)),
+        }
+        false
     }
 
     /// Puts a connection under the session, as it is.
@@ -97,11 +121,15 @@ impl Session {
         sharing.to_close = link.to_close;
         sharing.last_prepared = 0;
         self.server = link.server;
+        if self.worker.is_busy() {
+            // Nothing is under way on it.
+            self.server.stream.upgrade();
+        }
         self.entry.handle.attach(self.server.id, self.server.place);
     }
 
     /// What a command is to the state of the session.
-    fn doing(&self, command: u8, payload: &[u8]) -> Doing {
+    fn doing(&mut self, command: u8, payload: &[u8]) -> Doing {
         let partial = self.sharing.as_ref().is_some_and(|sharing| sharing.partial);
         match command {
             com::QUERY if partial => Doing::Plain {
@@ -113,17 +141,34 @@ impl Session {
             com::QUERY => {
                 let offset = statement_offset(payload, self.server.caps).unwrap_or(payload.len());
                 let sql = &payload[offset..];
-                Doing::of_text(sql, Facts::of(sql, self.lex_mode(), MULTI))
+                if let Some(doing) = self.sharing.as_mut().and_then(|sharing| sharing.read.take()) {
+                    return doing;
+                }
+                let facts = self.sharing.as_mut().and_then(|sharing| sharing.facts.take());
+                Doing::of_text(sql, facts.unwrap_or_else(|| Facts::of(sql, self.lex_mode(), MULTI)))
             }
             com::INIT_DB => Doing::InitDb(payload.get(1..).unwrap_or_default().to_vec()),
             com::STMT_PREPARE => {
                 Doing::Prepare { text: payload.get(1..).unwrap_or_default().into(), whole: !partial }
             }
-            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => match &self.sharing {
-                Some(sharing) => prepared::doing(sharing, sharing.executing.unwrap_or(0), self.lex_mode()),
-                None => Doing::Command(command),
-            },
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
+                let mode = self.lex_mode();
+                match &mut self.sharing {
+                    Some(sharing) => sharing.doing_prepared(mode),
+                    None => Doing::Command(command),
+                }
+            }
             _ => Doing::Command(command),
         }
+    }
+}
+
+impl Sharing {
+    /// Whether a connection is fit for the command at hand as it is.
+    fn is_fit(&self, link: &Link, id: u32, server: Server) -> bool {
+        self.wanted.same_as(&link.actual)
+            && self.next(Some(link.insert_id), server) == Next::Anywhere(Vec::new())
+            && !self.lacks_statement(&link.prepared)
+            && !(self.doing.reads_variables() && link.used_by.by_others(id))
     }
 }

@@ -3,6 +3,7 @@
 use crate::analyse::{Asked, Meaning};
 use crate::prepared::Handled;
 use crate::session::{Exit, Phase, Session};
+use crate::sharing::Known;
 use std::task::Context;
 use std::time::Instant;
 use weir_model::{CloseReason, ServerFamily};
@@ -31,7 +32,7 @@ impl Session {
             Request::Whole { payload, len, .. } => {
                 self.whole(cx, payload, &bytes[..len])?;
                 // A command that waits for a connection is taken again.
-                Ok(if matches!(self.exit, Some(Exit::Attach)) { 0 } else { len })
+                Ok(if matches!(self.exit, Some(Exit::Attach)) || self.is_queued() { 0 } else { len })
             }
             Request::Begun { so_far, .. } => {
                 let limit = self.limits.statement_bytes.min(weir_net::SCRATCH / 2);
@@ -148,6 +149,10 @@ impl Session {
         if !matches!(meaning, Meaning::ShowSession | Meaning::Killed) {
             match self.share(cx, com::QUERY, payload, packet.len())? {
                 Handled::Pass | Handled::Packet(_) => {}
+                Handled::Wait if matches!(meaning, Meaning::ForServer) => {
+                    self.keep_known(Known { local_infile, noted });
+                    return Ok(());
+                }
                 Handled::Done | Handled::Wait => return Ok(()),
             }
         }
@@ -247,10 +252,7 @@ impl Session {
         if self.commands.is_multiple_of(RING_EVERY) && self.worker.is_busy() {
             // Nothing waits to be sent on either side when a command begins.
             self.client.upgrade();
-            // A shared connection may be another worker's next.
-            if self.sharing.is_none() {
-                self.server.stream.upgrade();
-            }
+            self.server.stream.upgrade();
         }
         let current = &mut self.current;
         current.command = command;

@@ -45,6 +45,16 @@ impl Doing {
         }
     }
 
+    /// Itself, where it sets nothing.
+    pub fn plain(&self) -> Option<Self> {
+        match *self {
+            Self::Plain { statement, several, release, reads_variables } => {
+                Some(Self::Plain { statement, several, release, reads_variables })
+            }
+            _ => None,
+        }
+    }
+
     /// Hands the statement to `f`; a command counts as one.
     pub fn with<R>(&self, f: impl FnOnce(&Statement<'_>) -> R) -> R {
         match self {

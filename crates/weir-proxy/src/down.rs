@@ -84,6 +84,7 @@ impl Session {
             }
             let now = self.done_at(answered);
             self.current.bytes_out += passed as u64;
+            let whole = passed;
             let bytes = &mut scratch[..passed];
             if let Some(sharing) = &mut self.sharing {
                 sharing.marks.drain(..).for_each(|at| mark_changed(bytes, at));
@@ -102,6 +103,10 @@ impl Session {
                 return Err(self.client_write_failed(&e));
             }
             if let Some(answered_at) = now {
+                // Where one read has brought all of it.
+                if self.current.bytes_out == whole as u64 {
+                    self.keep_answer(bytes);
+                }
                 self.observe_done(answered_at);
             }
             Ok(Turn::Moved)

@@ -1,11 +1,12 @@
 //! Server connections that sessions share: what is kept of each, and the right to have one.
 
 use crate::backend::Backend;
+use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use weir_config::Sharing;
-use weir_pool::{Pool, PoolLimits};
+use weir_pool::{Grant, Need, Pool, PoolLimits};
 use weir_session::{PinReason, PinSet, ServerStatements, State};
 use weir_wire::caps::{self, Caps};
 
@@ -70,14 +71,28 @@ pub struct Link {
     /// Statements to close ahead of the next command.
     pub(crate) to_close: Vec<u32>,
     pub(crate) born: Instant,
-    /// The worker whose runtime knows its socket.
+    /// The worker that used it last, whose runtime may know its socket.
     pub(crate) worker: usize,
+    /// Since when nobody has used it.
+    pub(crate) since: Instant,
 }
+
+/// A connection that was read from so lately is not looked at again: what may have happened to it since could as well happen
+/// a moment later, when the statement is on its way.
+const LOOKED_AT: Duration = Duration::from_millis(1);
 
 impl Link {
     /// What was agreed with the server, as in a key.
     pub(crate) fn dialect(&self) -> Caps {
         self.server.caps & !OF_THE_LINK
+    }
+
+    /// Makes it one of this worker, if it owes nothing and has not ended. What is not is of no use.
+    pub(crate) fn take_up(&mut self, worker: &Worker, now: Instant) -> bool {
+        let looked_at = now.duration_since(self.since) < LOOKED_AT;
+        let own = std::mem::replace(&mut self.worker, worker.index()) == worker.index();
+        (looked_at || self.server.stream.is_quiet())
+            && self.server.stream.take_up(own, worker.is_busy()).is_ok()
     }
 
     /// Whether a session of this key can use it.
@@ -93,12 +108,28 @@ pub(crate) struct Lease {
     /// Counted among those that sessions keep.
     pub pinned: bool,
     pub born: Instant,
+    /// The connection is being opened.
+    opening: bool,
     given_back: bool,
 }
 
 impl Lease {
-    pub fn new(pool: &Arc<ServerPool>, pinned: bool) -> Self {
-        Self { pool: Arc::clone(pool), pinned, born: Instant::now(), given_back: false }
+    /// For what was granted.
+    pub fn new(pool: &Arc<ServerPool>, need: Need, grant: &Grant<Link>) -> Self {
+        Self {
+            pool: Arc::clone(pool),
+            pinned: need == Need::Pin,
+            born: Instant::now(),
+            opening: matches!(grant, Grant::Open),
+            given_back: false,
+        }
+    }
+
+    /// The connection is open, or cannot be opened.
+    pub fn opened(&mut self) {
+        if std::mem::take(&mut self.opening) {
+            self.pool.opened(Instant::now());
+        }
     }
 
     /// The session keeps the connection beyond its statement.
@@ -118,6 +149,7 @@ impl Lease {
     /// The connection comes back in order. Returned is what is not wanted any more.
     pub fn give_back(mut self, key: Key, link: Link, until: Instant) -> Option<Link> {
         let now = Instant::now();
+        self.opened();
         self.unpin(now);
         self.given_back = true;
         let worker = link.worker;
@@ -128,6 +160,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let now = Instant::now();
+        self.opened();
         self.unpin(now);
         if !self.given_back {
             self.pool.closed(now);

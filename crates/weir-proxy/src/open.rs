@@ -103,10 +103,12 @@ async fn shared(
     let full = || ConnectError::Full { server: target.name.clone(), limit: target.max_connections };
     let grant = match shared.pool.checkout(&key, Need::Statement, worker.index(), Instant::now()) {
         Found::Now(grant) => grant,
-        Found::Queued(waiting) => timeout(settings.pool.queue_timeout, waiting).await.map_err(|_| full())?,
+        Found::Queued(waiting) => {
+            timeout(settings.pool.queue_timeout, waiting.served()).await.map_err(|_| full())?
+        }
         Found::Full => return Err(full()),
     };
-    let mut lease = Lease::new(&shared.pool, false);
+    let mut lease = Lease::new(&shared.pool, Need::Statement, &grant);
     if let Grant::Idle(link) | Grant::Replace(link) = grant {
         let born = link.born;
         match reuse(worker, link, &key, request).await {
@@ -120,6 +122,7 @@ async fn shared(
     }
     let mut connection = weir_pool::login(&shared.upstream, request).await?;
     worker.stats().server_opened();
+    lease.opened();
     let ok = std::mem::take(&mut connection.ok);
     finish(worker, settings, request, (lease, key, tracker), (Backend::from(connection), ok)).await
 }
@@ -131,14 +134,12 @@ async fn reuse(
     key: &Key,
     request: &LoginRequest,
 ) -> Result<(Backend, Vec<u8>), Option<ConnectError>> {
-    let own = link.worker == worker.index();
     // MariaDB makes IGNORE_SPACE of the flag at a login, and not at a COM_CHANGE_USER.
     let by_login = link.server.family == ServerFamily::MariaDb && key.dialect & caps::IGNORE_SPACE != 0;
     let usable = link.dialect() == key.dialect
         && !by_login
         && worker.shared.upstream.is_current(link.server.place)
-        && link.server.stream.is_quiet()
-        && (own || link.server.stream.rehome().is_ok());
+        && link.take_up(worker, Instant::now());
     if !usable {
         worker.close_server(link.server);
         return Err(None);

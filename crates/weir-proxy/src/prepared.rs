@@ -13,7 +13,7 @@ use weir_model::ServerFamily;
 use weir_session::{
     ClientStatement, Needs, PinReason, Plan, PreparedKey, Refusal, ServerStatements, plan_sync,
 };
-use weir_sql::Facts;
+use weir_sql::{Facts, LexMode};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::execute::Execute;
 use weir_wire::frame::{Header, put_packet};
@@ -55,14 +55,12 @@ impl Session {
     ) -> Result<Handled, Exit> {
         let Some(sharing) = &mut self.sharing else { return Ok(Handled::Pass) };
         if let Some(err) = sharing.refusal.take() {
-            if matches!(com::shape(command), Shape::None) {
-                // There is no answer to put it in, and what follows would run without this.
-                return Err(Exit::Close(weir_model::CloseReason::ServerGone));
-            }
-            self.refuse_command(cx, command, len, &err)?;
-            return Ok(Handled::Done);
+            return self.refuse_now(cx, command, len, &err);
         }
         (sharing.executing, sharing.announced) = (None, None);
+        if !sharing.fit {
+            sharing.candidate = None;
+        }
         let id = payload.get(1..).and_then(statement_id);
         match (command, id) {
             (com::STMT_PREPARE, _) if sharing.statements.len() >= self.limits.max_statements as usize => {
@@ -109,10 +107,29 @@ impl Session {
             }
             _ => {}
         }
+        if matches!(command, com::QUERY | com::INIT_DB) && self.replay(cx, command, payload, len)? {
+            return Ok(Handled::Done);
+        }
         if !self.checkout(command, payload) {
             return Ok(Handled::Wait);
         }
         Ok(self.with_server_id(command, payload).map_or(Handled::Pass, Handled::Packet))
+    }
+
+    /// What was found out while the command waited.
+    fn refuse_now(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        len: usize,
+        err: &ErrPacket,
+    ) -> Result<Handled, Exit> {
+        if matches!(com::shape(command), Shape::None) {
+            // There is no answer to put it in, and what follows would run without this.
+            return Err(Exit::Close(weir_model::CloseReason::ServerGone));
+        }
+        self.refuse_command(cx, command, len, err)?;
+        Ok(Handled::Done)
     }
 
     fn has_statement(&self, id: u32) -> bool {
@@ -175,6 +192,7 @@ impl Session {
     fn close_statement(&mut self, id: u32) {
         self.statements.remove(&id);
         let Some(sharing) = &mut self.sharing else { return };
+        sharing.plain.remove(&id);
         let used = sharing.statements.get(id).is_ok_and(|s| s.has_long_data() || s.has_cursor());
         if let Some(closed) = sharing.statements.close(id)
             && (used || closed.key().is_bound())
@@ -190,22 +208,22 @@ impl Session {
         let statement = sharing.statements.get(sharing.executing?).ok()?;
         if !matches!(command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
             let id = sharing.prepared.id(statement.key())?;
-            let mut out = payload.to_vec();
-            out.get_mut(1..5)?.copy_from_slice(&id.to_le_bytes());
-            return Some(framed(&out));
+            return framed_for(payload, id);
         }
         let Needs::Nothing { server_id, types } = sharing.prepared.need(statement) else { return None };
         // Where the client says "the last one", the server is told the same if it was the last there, too.
         let last =
             payload.get(1..).and_then(statement_id) == Some(u32::MAX) && sharing.last_prepared == server_id;
         let server_id = if last { u32::MAX } else { server_id };
-        let Ok(execute) = Execute::parse(payload, statement.params(), self.client_caps) else {
-            let mut out = payload.to_vec();
-            out.get_mut(1..5)?.copy_from_slice(&server_id.to_le_bytes());
-            return Some(framed(&out));
-        };
-        let missing = statement.types().filter(|_| types && execute.types.is_none());
-        Some(framed(&execute.rewritten(payload, server_id, missing.map(|types| &**types))))
+        let missing = statement.types().filter(|_| types);
+        let execute =
+            missing.and_then(|_| Execute::parse(payload, statement.params(), self.client_caps).ok());
+        match execute.filter(|execute| execute.types.is_none()) {
+            Some(execute) => {
+                Some(framed(&execute.rewritten(payload, server_id, missing.map(|types| &**types))))
+            }
+            None => framed_for(payload, server_id),
+        }
     }
 
     /// Decides about the beginning of a long command; `bytes` begin with the packet's header.
@@ -299,6 +317,24 @@ impl Sharing {
         statement.is_some_and(|statement| prepared.id(statement.key()).is_none())
     }
 
+    /// What an execution of the statement at hand is to the session's state.
+    pub fn doing_prepared(&mut self, mode: LexMode) -> Doing {
+        let id = self.executing.unwrap_or(0);
+        if let Some((read_as, doing)) = self.plain.get(&id)
+            && *read_as == mode
+            && let Some(doing) = doing.plain()
+        {
+            return doing;
+        }
+        let Ok(statement) = self.statements.get(id) else { return Doing::Command(com::SLEEP) };
+        let sql = statement.key().text();
+        let doing = Doing::of_text(sql, Facts::of(sql, mode, false));
+        if let Some(plain) = doing.plain() {
+            self.plain.insert(id, (mode, plain));
+        }
+        doing
+    }
+
     /// Sets or ends the pins of cursors and long data.
     pub fn level_statements(&mut self) {
         self.pins.level(PinReason::Cursor, self.statements.any_cursor());
@@ -389,17 +425,6 @@ async fn change(
     }
 }
 
-/// What an execution of a statement is to the session's state.
-pub(crate) fn doing(sharing: &Sharing, id: u32, mode: weir_sql::LexMode) -> Doing {
-    match sharing.statements.get(id) {
-        Ok(statement) => {
-            let sql = Arc::clone(statement.key().text());
-            Doing::of_text(&sql, Facts::of(&sql, mode, false))
-        }
-        Err(_) => Doing::Command(com::SLEEP),
-    }
-}
-
 fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
     let by = match command {
         _ if family == ServerFamily::MySql => "mysql_stmt_precheck",
@@ -421,6 +446,13 @@ fn begun(packet: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     fits.then(|| {
         [&Header { len, ..header }.to_bytes()[..], packet.get(HEADER..).unwrap_or_default()].concat()
     })
+}
+
+/// The packet with the server's id of the statement in it.
+fn framed_for(payload: &[u8], server_id: u32) -> Option<Vec<u8>> {
+    let mut packet = framed(payload);
+    packet.get_mut(HEADER + 1..HEADER + 5)?.copy_from_slice(&server_id.to_le_bytes());
+    Some(packet)
 }
 
 fn framed(payload: &[u8]) -> Vec<u8> {

@@ -33,7 +33,7 @@ impl Session {
                 return Ok(());
             }
         }
-        if sharing.must_read_back() {
+        if sharing.must_read_back() || self.server.stream.is_awaited() {
             return Err(Exit::Settle);
         }
         self.give_back();
@@ -42,7 +42,7 @@ impl Session {
 
     /// After everything was read back.
     pub(crate) fn give_back_if_free(&mut self) {
-        if self.sharing.as_ref().is_some_and(|s| s.pins.is_free()) {
+        if self.sharing.as_ref().is_some_and(|s| s.is_releasable() && !s.must_read_back()) {
             self.give_back();
         }
     }
@@ -60,7 +60,7 @@ impl Session {
         let settings = self.worker.shared.settings();
         let wait_timeout = sharing.wanted.get(Variable::WAIT_TIMEOUT).flatten();
         let wait_timeout = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        let link = Link {
+        let mut link = Link {
             user: Arc::clone(&sharing.key.user),
             actual: sharing.wanted.clone(),
             insert_id: sharing.insert_id_there,
@@ -69,9 +69,11 @@ impl Session {
             to_close: std::mem::take(&mut sharing.to_close),
             born: lease.born,
             worker: self.worker.index(),
+            since: now,
             server,
         };
-        if !sound || killed || !self.worker.shared.upstream.is_current(link.server.place) {
+        let movable = link.server.stream.park();
+        if !sound || killed || !movable || !self.worker.shared.upstream.is_current(link.server.place) {
             self.worker.close_link(link, lease);
             return;
         }

@@ -227,6 +227,8 @@ impl Session {
     /// Runs the conversation to its end.
     pub async fn run(mut session: Box<Session>, peer: Option<SocketAddr>) -> CloseReason {
         let mut registered = false;
+        // What has to be done before that is found out below.
+        let _ = session.release();
         let reason = loop {
             let turn = poll_fn(|cx| {
                 if !registered {
@@ -319,7 +321,10 @@ impl Session {
 
     /// Whether nothing is under way and no transaction is open.
     pub fn is_idle(&self) -> bool {
-        self.phase == Phase::Idle && !self.walker.in_transaction() && self.to_client.is_empty()
+        self.phase == Phase::Idle
+            && !self.walker.in_transaction()
+            && self.to_client.is_empty()
+            && !self.is_queued()
     }
 
     fn shut_down(&self) -> Exit {

@@ -3,6 +3,7 @@
 use crate::attach::{ask, read_state, sync};
 use crate::session::{Exit, Session};
 use crate::sharing::{Rebase, plan};
+use std::future::poll_fn;
 use std::io;
 use tokio::time::timeout;
 use weir_model::{CloseReason, ServerFamily};
@@ -51,6 +52,12 @@ async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::R
 }
 
 async fn read_back(session: &mut Session) -> io::Result<()> {
+    read(session).await?;
+    // While it was idle, its end was waited for.
+    poll_fn(|cx| session.server.stream.poll_still(cx)).await
+}
+
+async fn read(session: &mut Session) -> io::Result<()> {
     let worker = session.worker.clone();
     let Some(sharing) = &mut session.sharing else { return Ok(()) };
     if let Some(rebase) = sharing.rebase.take() {

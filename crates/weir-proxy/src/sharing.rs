@@ -4,14 +4,17 @@
 use crate::backend::Backend;
 use crate::doing::Doing;
 use crate::link::{Key, Lease, Link, UsedBy};
-use crate::session::Session;
+use crate::replay::Candidate;
+use crate::session::{Noted, Session};
 use crate::tracker::{Tracker, is_of_the_session};
-use weir_pool::{Grant, Need};
+use std::collections::HashMap;
+use std::time::Instant;
+use weir_pool::{Grant, Need, Waiting};
 use weir_session::{
     ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
     Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
 };
-use weir_sql::Transaction;
+use weir_sql::{Facts, LexMode, Transaction};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 use weir_wire::response::Walker;
@@ -27,6 +30,15 @@ pub(crate) struct Sharing {
     pub doing: Doing,
     /// Present while a connection is attached.
     pub lease: Option<Lease>,
+    /// The command at hand waits in the pool's queue.
+    pub waiting: Option<Wait>,
+    /// What the text of the command at hand says, or what it is doing, until it is asked; and what is left of that while the
+    /// command waits.
+    pub facts: Option<Facts>,
+    pub read: Option<Doing>,
+    pub known: Option<Known>,
+    /// The answer to the command at hand can be given again.
+    pub candidate: Option<Box<Candidate>>,
     /// Granted by the pool, and not fit for the command yet.
     pub granted: Option<(Lease, Grant<Link>)>,
     /// What the attached connection is like, until it was made what the client wants.
@@ -71,6 +83,23 @@ pub(crate) struct Sharing {
     pub last_prepared: u32,
     /// The client's id of the prepared statement that the command at hand is about.
     pub executing: Option<u32>,
+    /// What executions of the client's statements are, by its ids, and how the text was read.
+    pub plain: HashMap<u32, (LexMode, Doing), foldhash::fast::RandomState>,
+}
+
+/// A place in the pool's queue.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub waiting: Waiting<Key, Link>,
+    pub need: Need,
+    pub begun: Instant,
+}
+
+/// What was found out about a statement that waits for a connection.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub local_infile: bool,
+    pub noted: Option<Noted>,
 }
 
 /// What has made a session new.
@@ -100,6 +129,11 @@ impl Sharing {
             leftovers: Leftovers::FRESH,
             doing: Doing::Command(com::SLEEP),
             lease,
+            waiting: None,
+            facts: None,
+            read: None,
+            known: None,
+            candidate: None,
             granted: None,
             actual: None,
             insert_id_there: Some(0),
@@ -122,6 +156,7 @@ impl Sharing {
             patch: false,
             last_prepared: 0,
             executing: None,
+            plain: HashMap::default(),
         }
     }
 
@@ -256,6 +291,7 @@ impl Sharing {
         self.statements.clear();
         self.prepared.clear();
         self.to_close.clear();
+        self.plain.clear();
         self.executing = None;
     }
 
@@ -289,7 +325,7 @@ impl Sharing {
     }
 }
 
-fn outcome(walker: &Walker) -> Outcome {
+pub(crate) fn outcome(walker: &Walker) -> Outcome {
     let ok = walker.ok();
     // An answer without flags (COM_STMT_PREPARE, COM_STATISTICS) leaves them as they were.
     let status = walker.status();

@@ -65,6 +65,11 @@ impl Tracker {
         };
     }
 
+    /// Whether the client hears of changes, and of all that it has asked for itself.
+    pub fn told(&self) -> (bool, bool) {
+        (self.told, self.set_by_client)
+    }
+
     /// The session is new.
     pub fn reset(&mut self) {
         self.set_by_client = false;

@@ -34,6 +34,9 @@ impl Session {
 
     /// Takes the next request, from what was read ahead or from the socket.
     fn poll_request(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
+        if self.is_queued() && !self.poll_wait(cx)? {
+            return Ok(Turn::Blocked);
+        }
         if !self.starved {
             let held = std::mem::take(&mut self.held_up);
             return self.take_requests(cx, &held);
@@ -62,7 +65,7 @@ impl Session {
             let unsent = !self.to_client.is_empty() || !self.to_server.is_empty();
             if taken == 0 || self.exit.is_some() || self.phase != Phase::Idle || unsent {
                 // A command that waits for a connection is all there.
-                self.starved = (taken == 0 && self.exit.is_none()) || at == bytes.len();
+                self.starved = (taken == 0 && self.exit.is_none() && !self.is_queued()) || at == bytes.len();
                 break;
             }
             if at == bytes.len() {

@@ -6,8 +6,10 @@ use crate::backend::Backend;
 use crate::close::quit_at_once;
 use crate::kill::Killers;
 use crate::link::{Lease, Link};
+use crate::replay::Replays;
 use crate::serve::serve;
 use crate::shared::Shared;
+use crate::texts::Texts;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
@@ -54,6 +56,8 @@ pub(crate) struct Worker {
 pub(crate) struct Learned {
     pub memory: Memory,
     pub bases: Bases,
+    pub replays: Replays,
+    pub texts: Texts,
     seed: u64,
 }
 
@@ -190,7 +194,13 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
     let load = Arc::new(AtomicUsize::new(0));
     let killers = Killers::new(shared.settings().limits.max_kills);
     let seed = random_seed();
-    let learned = Learned { memory: Memory::new(seed), bases: Bases::default(), seed };
+    let learned = Learned {
+        memory: Memory::new(seed),
+        bases: Bases::default(),
+        replays: Replays::default(),
+        texts: Texts::new(seed),
+        seed,
+    };
     let worker = Arc::new(Worker {
         shared,
         learned: Mutex::new(learned),

@@ -1,5 +1,7 @@
 //! What a thread's ring is doing for each of its sockets.
 
+mod leave;
+
 use super::sys::{Buffer, Completion, Kind, PIECE, Ring, Slot, receive_now, send_now};
 use std::collections::VecDeque;
 use std::io;
@@ -274,12 +276,12 @@ impl Driver {
         self.turner_woken = false;
     }
 
-    /// Submits what has gathered, if anything has or `signalled`, and takes what has completed. Whoever waits for that
-    /// is in `wakers` afterwards.
-    pub fn turn(&mut self, signalled: bool, wakers: &mut Vec<Waker>) -> io::Result<()> {
+    /// Submits what has gathered and takes what has completed, if there is any of either. Whoever waits for that is in
+    /// `wakers` afterwards.
+    pub fn turn(&mut self, wakers: &mut Vec<Waker>) -> io::Result<()> {
         self.push_staged();
         let mut done = Ok(());
-        if signalled || self.ring.has_work() || self.ring.has_unsubmitted() {
+        if self.ring.has_work() || self.ring.has_unsubmitted() {
             done = self.ring.enter(0);
         }
         while let Some(completion) = self.ring.completion() {
@@ -321,6 +323,10 @@ impl Driver {
                     self.ring.give_back(buffer);
                 }
                 entry.reading = next;
+                self.wakers.extend(entry.reader.take());
+            }
+            Kind::Readable if result == Err(libc::ECANCELED) => {
+                entry.reading = Reading::Failed(libc::ECANCELED);
                 self.wakers.extend(entry.reader.take());
             }
             Kind::Readable => {

@@ -228,9 +228,10 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether the kernel has something that the next [`Self::enter`] completes.
+    /// Whether the kernel has something that the next [`Self::enter`] completes. It says so before it signals.
     pub fn has_work(&mut self) -> bool {
-        self.ring.submission().taskrun()
+        let submission = self.ring.submission();
+        submission.taskrun() || submission.cq_overflow()
     }
 
     /// The next operation that has ended.

@@ -268,3 +268,58 @@ async fn busy_tasks_leave_the_ring_its_turn() {
     assert_eq!(&got, b"pong");
     busy.abort();
 }
+
+#[tokio::test]
+async fn a_parked_socket_goes_on_where_it_is_taken_up() {
+    let (mut stream, mut peer) = pair().await;
+    write_all(&mut stream, b"before").await.unwrap();
+    peer.write_all(b"answer").await.unwrap();
+    assert_eq!(read(&mut stream, 100).await.unwrap(), b"answer");
+    poll_fn(|cx| stream.poll_flush(cx)).await.unwrap();
+    assert!(stream.park());
+    assert!(stream.is_quiet());
+    // Another thread, which has no ring, and this one again.
+    let moved = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            stream.take_up(false, true).unwrap();
+            write_all(&mut stream, b"there").await.unwrap();
+            stream.park();
+            stream
+        })
+    });
+    let mut stream = moved.await.unwrap();
+    stream.take_up(false, true).unwrap();
+    stream.upgrade();
+    write_all(&mut stream, b"here").await.unwrap();
+    let mut told = vec![0; 15];
+    peer.read_exact(&mut told).await.unwrap();
+    assert_eq!(told, b"beforetherehere");
+    // What comes while nobody has it is seen, and kept.
+    poll_fn(|cx| stream.poll_flush(cx)).await.unwrap();
+    assert!(stream.park());
+    peer.write_all(b"unasked").await.unwrap();
+    while stream.is_quiet() {
+        tokio::task::yield_now().await;
+    }
+    stream.take_up(true, true).unwrap();
+    assert_eq!(read(&mut stream, 100).await.unwrap(), b"unasked");
+}
+
+#[tokio::test]
+async fn a_socket_that_is_read_stays_on_its_ring() {
+    let (mut stream, mut peer) = pair().await;
+    let mut room = [0; 8];
+    poll_fn(|cx| {
+        assert!(stream.poll_read(cx, &mut room).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    assert_eq!(stream.is_awaited(), super::is_running());
+    assert_eq!(stream.park(), !super::is_running());
+    poll_fn(|cx| stream.poll_still(cx)).await.unwrap();
+    assert!(!stream.is_awaited() && stream.park());
+    stream.take_up(true, true).unwrap();
+    peer.write_all(b"late").await.unwrap();
+    assert_eq!(read(&mut stream, 8).await.unwrap(), b"late");
+}

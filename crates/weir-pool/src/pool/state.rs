@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Every connection that is open, and every right to open one, counts as `open`; there are never more than `max`
-//! (a lowered `max` is reached as connections come back). Nobody waits while there is something to have: that is
-//! the invariant that each event restores, and the tests check it after every step.
+//! (a lowered `max` is reached as connections come back). Nobody waits while a connection is idle, or while one may be
+//! opened and none has come back for [`OPEN_AFTER`]: that is the invariant that each event restores, and the tests check it
+//! after every step. Who waits meanwhile calls [`State::hurry`] after that time.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -46,8 +47,8 @@ pub enum Need {
 pub enum Checkout<C> {
     /// A connection of the same account.
     Idle(C),
-    /// A connection may be opened. Whoever gets this calls [`State::closed`] when the connection has ended, or could
-    /// not be made.
+    /// A connection may be opened. Whoever gets this calls [`State::opened`] when that is done or has failed, and
+    /// [`State::closed`] when the connection has ended, or could not be made.
     Open,
     /// All connections are open and this one, of another account, has been idle longest: it is to be changed to the
     /// new account, or closed and replaced.
@@ -84,8 +85,26 @@ struct Waiter<K, W> {
     key: K,
     need: Need,
     worker: usize,
+    since: Instant,
     wake: W,
 }
+
+/// Where statements are short, the next connection comes back sooner than another is opened (a round trip to connect, two or
+/// three to log in), and a server works best with few: so none is opened within this time after one came back.
+pub const OPEN_AFTER: Duration = Duration::from_millis(2);
+
+/// How often who waits hurries, and the longest wait behind others for which no connection is opened: with more connections a
+/// server that is busy answers no sooner.
+pub const HURRY_EVERY: Duration = Duration::from_millis(20);
+
+/// Connections that are opened at the same time, at most: in a rush the first of them come back before the last would be
+/// there, and a server that logs in hundreds serves nobody meanwhile.
+const OPENING_MAX: u32 = 4;
+
+/// How much earlier somebody of another worker may have come than a waiter of the connection's own worker that is served first:
+/// to hand a connection to another thread costs more than many a statement. A millisecond is less than what statements wait
+/// where there is a queue at all.
+const OWN_FIRST: Duration = Duration::from_millis(1);
 
 /// The connections of one server. `K` tells accounts (and what else must be equal to share) apart, `C` is a
 /// connection, `W` is whatever wakes a waiter.
@@ -93,13 +112,17 @@ struct Waiter<K, W> {
 pub struct State<K, C, W> {
     limits: PoolLimits,
     open: u32,
+    /// How many of them are being opened.
+    opening: u32,
     pinned: u32,
     idle_count: u32,
     /// Idle connections by account and worker, the last one used at the end.
-    idle: HashMap<K, Vec<VecDeque<Idle<C>>>>,
+    idle: HashMap<K, Vec<VecDeque<Idle<C>>>, foldhash::quality::RandomState>,
     workers: usize,
     waiting: VecDeque<Waiter<K, W>>,
     next_ticket: u64,
+    /// When a connection came back last.
+    returned: Option<Instant>,
 }
 
 /// A waiter and what it gets.
@@ -110,12 +133,14 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         Self {
             limits,
             open: 0,
+            opening: 0,
             pinned: 0,
             idle_count: 0,
-            idle: HashMap::new(),
+            idle: HashMap::default(),
             workers: workers.max(1),
             waiting: VecDeque::new(),
             next_ticket: 0,
+            returned: None,
         }
     }
 
@@ -147,7 +172,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         }
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
-        self.waiting.push_back(Waiter { ticket, key: key.clone(), need, worker, wake: wake() });
+        self.waiting.push_back(Waiter { ticket, key: key.clone(), need, worker, since: now, wake: wake() });
         Checkout::Wait(ticket)
     }
 
@@ -169,7 +194,14 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         let shelf = worker.min(workers - 1);
         shelves[shelf].push_back(Idle { connection, since: now, until });
         self.idle_count += 1;
-        Returned { close: None, wake: self.next(now) }
+        self.returned = Some(now);
+        Returned { close: None, wake: self.next_on(Some(worker), now) }
+    }
+
+    /// A connection that was to be opened is open, or cannot be: then [`Self::closed`] comes next.
+    pub fn opened(&mut self, now: Instant) -> Option<Wake<C, W>> {
+        self.opening = self.opening.saturating_sub(1);
+        self.next(now)
     }
 
     /// A connection has ended, or a right to open one was not used.
@@ -188,6 +220,37 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
     pub fn unpinned(&mut self, now: Instant) -> Option<Wake<C, W>> {
         self.pinned = self.pinned.saturating_sub(1);
         self.next(now)
+    }
+
+    /// A waiter has waited for [`OPEN_AFTER`]: it is given what there is without more patience, most often the right to open a
+    /// connection. As long as connections come back, only [`HURRY_EVERY`] is too long, and one is opened after the other.
+    pub fn hurry(&mut self, ticket: Ticket, now: Instant) -> Option<Grant<C>> {
+        let at = self.waiting.iter().position(|w| w.ticket == ticket)?;
+        let (pin, worker) = (self.waiting[at].need == Need::Pin, self.waiting[at].worker);
+        if pin && self.pinned >= self.limits.max_pinned {
+            return None;
+        }
+        let patient = now.duration_since(self.waiting[at].since) < HURRY_EVERY || self.opening > 0;
+        if self.returns_soon(now) && patient {
+            return None;
+        }
+        let key = self.waiting[at].key.clone();
+        self.returned = None;
+        let grant = self.take(&key, worker, now)?;
+        self.waiting.remove(at);
+        self.pinned += u32::from(pin);
+        Some(grant)
+    }
+
+    /// Whether a connection may be opened once [`OPEN_AFTER`] has passed.
+    pub fn has_room(&self) -> bool {
+        self.open < self.limits.max
+    }
+
+    /// Whether a connection is likely to come back before another could be opened.
+    fn returns_soon(&self, now: Instant) -> bool {
+        let in_use = self.open.saturating_sub(self.idle_count);
+        in_use > self.pinned && self.returned.is_some_and(|at| now.duration_since(at) < OPEN_AFTER)
     }
 
     /// A waiter leaves. `false` if it was granted something already, which is then on its way to it.
@@ -238,8 +301,18 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
 
     /// The first waiter that can be served. Called until it returns `None` after anything that frees something.
     pub fn next(&mut self, now: Instant) -> Option<Wake<C, W>> {
+        self.next_on(None, now)
+    }
+
+    /// The same after a connection of `on` came back: who waits there is served before those who came a little earlier.
+    fn next_on(&mut self, on: Option<usize>, now: Instant) -> Option<Wake<C, W>> {
         let room = self.pinned < self.limits.max_pinned;
-        let at = self.waiting.iter().position(|w| w.need == Need::Statement || room)?;
+        let mut may = self.waiting.iter().enumerate().filter(|(_, w)| w.need == Need::Statement || room);
+        let (first, since) = may.next().map(|(at, w)| (at, w.since))?;
+        let own = on.filter(|on| self.waiting[first].worker != *on).and_then(|on| {
+            may.take_while(|(_, w)| w.since <= since + OWN_FIRST).find(|(_, w)| w.worker == on)
+        });
+        let at = own.map_or(first, |(at, _)| at);
         let (key, worker) = (self.waiting[at].key.clone(), self.waiting[at].worker);
         let grant = self.take(&key, worker, now)?;
         let waiter = self.waiting.remove(at)?;
@@ -278,7 +351,11 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
             return Some(Grant::Idle(idle.connection));
         }
         if self.open < self.limits.max {
+            if self.opening >= OPENING_MAX || self.returns_soon(now) {
+                return None;
+            }
             self.open += 1;
+            self.opening += 1;
             return Some(Grant::Open);
         }
         self.longest_idle().map(Grant::Replace)

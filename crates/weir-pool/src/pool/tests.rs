@@ -15,7 +15,7 @@ fn until(now: Instant) -> Instant {
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().build().unwrap()
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
 }
 
 #[test]
@@ -104,12 +104,15 @@ async fn one(pool: &Arc<Pool<u8, Arc<AtomicU32>>>, made: &AtomicU32, task: usize
                 () = turns => return,
             }
         }
-        Found::Queued(waiting) => waiting.await,
+        Found::Queued(waiting) => waiting.served().await,
         Found::Full => panic!("the queue has room for all"),
     };
     let connection = match grant {
         Grant::Idle(connection) => connection,
-        Grant::Open | Grant::Replace(_) => {
+        grant => {
+            if matches!(grant, Grant::Open) {
+                pool.opened(Instant::now());
+            }
             made.fetch_add(1, Ordering::Relaxed);
             Arc::new(AtomicU32::new(0))
         }

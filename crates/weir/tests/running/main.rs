@@ -27,6 +27,7 @@ mod sharing_kill;
 mod sharing_kit;
 mod sharing_pins;
 mod sharing_queue;
+mod sharing_replay;
 mod sharing_restarts;
 mod sharing_statements;
 mod sharing_tracking;

@@ -34,7 +34,78 @@ fn the_last_one_used_by_the_worker_is_used_again() {
     // Then one of the other worker's, before one more is opened.
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(3));
     assert_eq!(out(&mut state, 1, 1, now), Checkout::Idle(2));
-    assert_eq!(out(&mut state, 1, 1, now), Checkout::Open);
+    assert_eq!(state.opened(now), None);
+    assert_eq!(out(&mut state, 1, 1, now + OPEN_AFTER), Checkout::Open);
+}
+
+#[test]
+fn where_connections_come_back_soon_they_are_waited_for() {
+    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    // None has come back yet.
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    assert_eq!(back(&mut state, 1, 7, 0, now), None);
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(7));
+    let Checkout::Wait(first) = state.checkout(&1, Need::Statement, 0, now, || 100) else { panic!() };
+    let Checkout::Wait(second) = state.checkout(&1, Need::Statement, 0, now, || 101) else { panic!() };
+    assert_eq!(back(&mut state, 1, 7, 0, now), Some((100, Grant::Idle(7))));
+    // Out of patience.
+    assert_eq!(state.hurry(first, now), None);
+    assert_eq!(state.hurry(second, now + OPEN_AFTER / 2), None);
+    assert_eq!(state.opened(now), None);
+    assert_eq!(state.hurry(second, now + OPEN_AFTER), Some(Grant::Open));
+    assert_eq!(state.hurry(second, now + OPEN_AFTER), None);
+    assert_eq!((state.open(), state.waiting()), (3, 0));
+    // At the limit there is nothing to hurry for.
+    let Checkout::Wait(third) = state.checkout(&1, Need::Statement, 0, now, || 102) else { panic!() };
+    assert_eq!(state.hurry(third, now), None);
+}
+
+#[test]
+fn who_waits_long_behind_others_opens_a_connection_all_the_same() {
+    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
+    for key in [1, 2] {
+        assert_eq!(out(&mut state, key, 0, now), Checkout::Open);
+        assert_eq!(state.opened(now), None);
+    }
+    let later = now + HURRY_EVERY;
+    for at in [now, later - OPEN_AFTER / 2] {
+        assert_eq!(back(&mut state, 1, 7, 0, at), None);
+        assert_eq!(out(&mut state, 1, 0, at), Checkout::Idle(7));
+    }
+    let Checkout::Wait(ticket) = state.checkout(&1, Need::Statement, 0, later - OPEN_AFTER / 2, || 100)
+    else {
+        panic!()
+    };
+    assert_eq!(state.hurry(ticket, later), None);
+    assert_eq!(back(&mut state, 2, 8, 0, later + HURRY_EVERY), None);
+    assert_eq!(state.hurry(ticket, later + HURRY_EVERY), Some(Grant::Open));
+}
+
+#[test]
+fn few_connections_are_opened_at_the_same_time() {
+    let mut state = S::new(PoolLimits { max_waiting: 100, ..limits(100) }, 1);
+    let now = Instant::now();
+    for _ in 0..OPENING_MAX {
+        assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    }
+    let Checkout::Wait(first) = state.checkout(&1, Need::Statement, 0, now, || 100) else { panic!() };
+    assert_eq!(state.hurry(first, now + MINUTE), None);
+    assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || 101), Checkout::Wait(_)));
+    assert_eq!(state.opened(now), Some((100, Grant::Open)));
+    // It could not be made.
+    assert_eq!(state.opened(now), Some((101, Grant::Open)));
+    assert_eq!(state.closed(now), None);
+    assert_eq!(state.open(), OPENING_MAX + 1);
+}
+
+#[test]
+fn what_is_kept_does_not_come_back_soon() {
+    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    assert_eq!(back(&mut state, 1, 7, 0, now), None);
+    assert_eq!(state.checkout(&1, Need::Pin, 0, now, || 9), Checkout::Idle(7));
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
 }
 
 #[test]
@@ -71,6 +142,22 @@ fn who_waits_is_served_in_order_over_all_workers() {
     assert_eq!(back(&mut state, 1, 7, 0, now), Some((102, Grant::Replace(7))));
     assert_eq!(state.closed(now), None);
     assert_eq!((state.open(), state.waiting()), (0, 0));
+}
+
+#[test]
+fn who_waits_on_the_connections_own_worker_passes_those_who_came_a_little_earlier() {
+    let (mut state, now) = (S::new(limits(1), 2), Instant::now());
+    let wait = |state: &mut S, worker, wake, at| {
+        assert!(matches!(state.checkout(&1, Need::Statement, worker, at, || wake), Checkout::Wait(_)));
+    };
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    wait(&mut state, 1, 100, now);
+    wait(&mut state, 0, 101, now + OWN_FIRST);
+    wait(&mut state, 0, 102, now + 2 * OWN_FIRST);
+    assert_eq!(back(&mut state, 1, 7, 0, now + 3 * OWN_FIRST), Some((101, Grant::Idle(7))));
+    // No more than a little: the other worker is never passed for long.
+    assert_eq!(back(&mut state, 1, 7, 0, now + 3 * OWN_FIRST), Some((100, Grant::Idle(7))));
+    assert_eq!(back(&mut state, 1, 7, 1, now + 3 * OWN_FIRST), Some((102, Grant::Idle(7))));
 }
 
 #[test]
@@ -174,13 +261,14 @@ struct World {
     max: u32,
     /// (key, connection, pinned) in use.
     used: Vec<(u8, u32, bool)>,
-    /// Waiting: (ticket, wake, key, pinned), in order.
-    queue: Vec<(Ticket, u32, u8, bool)>,
+    /// Waiting: (ticket, wake, key, pinned, since), in order.
+    queue: Vec<(Ticket, u32, u8, bool, Instant)>,
     next: u32,
 }
 
 impl World {
     fn given(&mut self, key: u8, grant: Grant<u32>, pin: bool) {
+        let opens = grant == Grant::Open;
         let connection = match grant {
             Grant::Idle(connection) => connection,
             // A replaced connection is closed and another opened in its place.
@@ -190,6 +278,10 @@ impl World {
             }
         };
         self.used.push((key, connection, pin));
+        if opens {
+            let wake = self.state.opened(self.now);
+            self.serve(wake);
+        }
     }
 
     /// Serves who can be served, and checks the order.
@@ -197,9 +289,10 @@ impl World {
         let mut wake = first;
         while let Some((who, grant)) = wake {
             let at = self.queue.iter().position(|w| w.1 == who).expect("nobody waits by that name");
-            let (_, _, key, pin) = self.queue.remove(at);
+            let (_, _, key, pin, since) = self.queue.remove(at);
             let passed = &self.queue[..at];
-            assert!(passed.iter().all(|w| w.3 && !pin), "{who} passed {passed:?}");
+            let may = |w: &(Ticket, u32, u8, bool, Instant)| (w.3 && !pin) || since <= w.4 + OWN_FIRST;
+            assert!(passed.iter().all(may), "{who} passed {passed:?}");
             self.given(key, grant, pin);
             wake = self.state.next(self.now);
         }
@@ -218,8 +311,9 @@ impl World {
                     Checkout::Open => self.given(key, Grant::Open, pin),
                     Checkout::Replace(connection) => self.given(key, Grant::Replace(connection), pin),
                     Checkout::Wait(ticket) => {
-                        assert!(pin || !free, "waits though something is free");
-                        self.queue.push((ticket, who, key, pin));
+                        let soon = self.state.open() < self.max && self.state.returns_soon(self.now);
+                        assert!(pin || !free || soon, "waits though something is free");
+                        self.queue.push((ticket, who, key, pin, self.now));
                     }
                     Checkout::Refused => assert_eq!(self.queue.len(), 4),
                 }
@@ -263,11 +357,27 @@ impl World {
         }
     }
 
+    /// Those whose patience is at an end.
+    fn hurry(&mut self) {
+        while !self.state.returns_soon(self.now)
+            && let Some((at, grant)) =
+                self.queue.iter().enumerate().find_map(|(at, w)| Some((at, self.state.hurry(w.0, self.now)?)))
+        {
+            let (_, _, key, pin, _) = self.queue.remove(at);
+            self.given(key, grant, pin);
+        }
+    }
+
     fn check(&self) {
         let state = &self.state;
         assert_eq!(state.open(), state.idle() + self.used.len() as u32);
         assert_eq!(state.pins(), self.used.iter().filter(|used| used.2).count() as u32);
-        let free = state.open() < self.max || state.idle() > 0;
+        let room = state.open() < self.max;
+        let free = match room && state.returns_soon(self.now) {
+            // One of another account is not taken as long as there is room.
+            true => false,
+            false => room || state.idle() > 0,
+        };
         let may = |pin: bool| !pin || state.pins() < self.max.saturating_sub(1);
         assert!(!free || !self.queue.iter().any(|w| may(w.3)), "{:?} wait while {state:?}", self.queue);
     }
@@ -281,6 +391,7 @@ proptest! {
         let mut world = World { state, now, max: 3, used: Vec::new(), queue: Vec::new(), next: 0 };
         for step in steps {
             world.run(step);
+            world.hurry();
             world.check();
         }
     }

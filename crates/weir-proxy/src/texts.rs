@@ -1,0 +1,69 @@
+//! Statements that were seen before, but for their numbers: they need not be read again.
+
+use crate::doing::Doing;
+use std::hash::BuildHasher;
+use weir_sql::{Facts, LexMode, StatementKind, without_numbers};
+
+/// How many are kept by one worker. One that falls on another's place takes it.
+const PLACES: usize = 1024;
+
+/// What is known of a text. Numbers change nothing of it.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// The text without its numbers, and how it was read.
+    key: Box<[u8]>,
+    mode: LexMode,
+    pub kind: StatementKind,
+    pub doing: Doing,
+}
+
+/// The texts of one worker.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    places: Vec<Option<Text>>,
+    hasher: foldhash::fast::FixedState,
+    /// The text that was looked for last.
+    wanted: Vec<u8>,
+}
+
+impl Texts {
+    /// `seed` is a random number: clients choose what is hashed.
+    pub fn new(seed: u64) -> Self {
+        let hasher = foldhash::fast::FixedState::with_seed(seed);
+        Self { places: Vec::new(), hasher, wanted: Vec::new() }
+    }
+
+    pub fn find(&mut self, sql: &[u8], mode: LexMode) -> Option<&Text> {
+        self.wanted.clear();
+        if !without_numbers(sql, &mut self.wanted) {
+            self.wanted.clear();
+            return None;
+        }
+        let place = self.place();
+        self.places.get(place)?.as_ref().filter(|text| *text.key == *self.wanted && text.mode == mode)
+    }
+
+    /// Keeps what the text is that was looked for last and not found, if its numbers cannot matter.
+    pub fn keep(&mut self, facts: &Facts, doing: &Doing, mode: LexMode) {
+        let kind = facts.kind();
+        let plain = matches!(kind, StatementKind::Read | StatementKind::Write)
+            && facts.pins.is_empty()
+            && !facts.has_effects()
+            && !facts.classified.local_infile
+            && !self.wanted.is_empty();
+        if let (true, Some(doing)) = (plain, doing.plain()) {
+            if self.places.is_empty() {
+                self.places.resize_with(PLACES, || None);
+            }
+            let place = self.place();
+            self.places[place] = Some(Text { key: self.wanted.as_slice().into(), mode, kind, doing });
+        }
+    }
+
+    fn place(&self) -> usize {
+        self.hasher.hash_one(&self.wanted) as usize % PLACES
+    }
+}
+
+#[cfg(test)]
+mod tests;
