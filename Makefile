@@ -14,7 +14,7 @@ test: ## All tests, against real MariaDB and MySQL servers
 lint: ## Format, warnings, licences, floors and sizes
 	@scripts/lint.sh
 
-bench: ## Weir against a direct connection, HAProxy and a bare relay (ARGS=--quick: 2 minutes instead of 12)
+bench: ## Weir against a direct connection, HAProxy and a bare relay (ARGS=--quick: 2 minutes instead of 15)
 	@scripts/bench.sh $(ARGS)
 
 fuzz: ## Every parser of a peer's bytes against random ones (SECONDS=30 for each)

@@ -53,7 +53,7 @@ enum Verb {
 
 #[derive(Args)]
 struct RunArgs {
-    /// About two minutes instead of twelve: fewer rows, shorter runs
+    /// About two minutes instead of fifteen: fewer rows, shorter runs
     #[arg(long)]
     quick: bool,
     /// How often everything is repeated

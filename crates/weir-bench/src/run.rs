@@ -19,7 +19,7 @@ pub struct Plan {
     pub rounds: u32,
     /// The experiments, out of [`EXPERIMENTS`].
     pub experiments: Vec<String>,
-    /// About two minutes instead of twelve.
+    /// About two minutes instead of fifteen.
     pub quick: bool,
 }
 

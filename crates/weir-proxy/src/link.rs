@@ -90,9 +90,13 @@ impl Link {
     /// Makes it one of this worker, if it owes nothing and has not ended. What is not is of no use.
     pub(crate) fn take_up(&mut self, worker: &Worker, now: Instant) -> bool {
         let looked_at = now.duration_since(self.since) < LOOKED_AT;
-        let own = std::mem::replace(&mut self.worker, worker.index()) == worker.index();
-        (looked_at || self.server.stream.is_quiet())
-            && self.server.stream.take_up(own, worker.is_busy()).is_ok()
+        let own = self.worker == worker.index();
+        let taken = (looked_at || self.server.stream.is_quiet())
+            && self.server.stream.take_up(own, worker.is_busy()).is_ok();
+        if taken {
+            self.worker = worker.index();
+        }
+        taken
     }
 
     /// Whether a session of this key can use it.
