@@ -98,6 +98,7 @@ fn pool(found: &Found) -> Option<Pool> {
         queue_timeout: duration(found, "queue_timeout"),
         max_waiting: number(found, "max_waiting"),
         pinned_share: number(found, "pinned_share"),
+        reuse_timeout: duration(found, "reuse_timeout"),
     })
 }
 

@@ -110,6 +110,8 @@ pub struct Pool {
     pub max_waiting: u32,
     /// Percent of a server's connections that pinned sessions may keep.
     pub pinned_share: u32,
+    /// How long a connection may wait for another client of its own; zero is not at all.
+    pub reuse_timeout: Duration,
 }
 
 /// The log on standard error.

@@ -10,10 +10,10 @@ pub fn send_at_once(stream: &Stream, bytes: &[u8]) -> usize {
     let sent = match stream {
         Stream::Plain(Socket::Tcp(tcp)) => SockRef::from(tcp).send_with_flags(bytes, libc::MSG_NOSIGNAL),
         Stream::Plain(Socket::Unix(unix)) => SockRef::from(unix).send_with_flags(bytes, libc::MSG_NOSIGNAL),
-        Stream::Plain(Socket::Ring(_) | Socket::Parked(_))
-        | Stream::Tls(_)
-        | Stream::Compressed(_)
-        | Stream::Closed => return 0,
+        Stream::Plain(Socket::Parked(tcp)) => {
+            SockRef::from(tcp).send_with_flags(bytes, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT)
+        }
+        Stream::Plain(Socket::Ring(_)) | Stream::Tls(_) | Stream::Compressed(_) | Stream::Closed => return 0,
     };
     // An error (nothing is taken now, the peer is gone) shows at the usual write as well.
     sent.unwrap_or(0)

@@ -13,6 +13,9 @@ const TOO_MANY_CONNECTIONS: u16 = 1040;
 /// ER_ACCESS_DENIED_NO_PASSWORD_ERROR and the like do not fit; this is ER_NOT_SUPPORTED_AUTH_MODE.
 const UNSUPPORTED_AUTH: u16 = 1251;
 
+/// ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED.
+const CROWDED: [u16; 3] = [TOO_MANY_CONNECTIONS, 1203, 1226];
+
 /// A server connection that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -91,6 +94,15 @@ impl ConnectError {
             self,
             Self::Unreachable { .. } | Self::Timeout { .. } | Self::Tls { .. } | Self::Protocol { .. }
         )
+    }
+
+    /// Whether one connection less, Weir's or this user's, would have let this login in.
+    pub fn is_crowded(&self) -> bool {
+        match self {
+            Self::Full { .. } => true,
+            Self::Refused { refusal, .. } => CROWDED.contains(&refusal.err.code),
+            _ => false,
+        }
     }
 
     pub(crate) fn packet(server: &str, address: &str, error: PacketError) -> Self {

@@ -46,6 +46,8 @@ pub struct ServerConnection {
     pub ok: Vec<u8>,
     /// The nonce in force, for COM_CHANGE_USER.
     pub nonce: [u8; 20],
+    /// What the login said of the longest packet that the client takes.
+    pub max_packet: u32,
     pub slot: Slot,
     /// Which server this is.
     pub place: Place,
@@ -73,9 +75,7 @@ pub async fn login_beside(
     if place.is_some_and(|place| !upstream.is_current(place)) {
         return Err(ConnectError::Changed { server: target.name.clone() });
     }
-    let full = |limit| ConnectError::Full { server: target.name.clone(), limit };
-    let slot = upstream.take_slot(u32::MAX).map_err(full)?;
-    open(upstream, &target, request, slot, place.and_then(|place| place.peer)).await
+    open(upstream, &target, request, Slot::beside(), place.and_then(|place| place.peer)).await
 }
 
 /// Dials and logs in, and keeps what is known of the server's health true.
@@ -147,6 +147,7 @@ impl Login<'_> {
             status,
             connection_id: self.greeting.connection_id,
             nonce: exchange.nonce(),
+            max_packet: self.request.max_packet,
             place: self.place,
             greeting: Arc::new(self.greeting),
             ok,

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 use weir_config::{Address, Compression, TlsMode};
 use weir_wire::greeting::Greeting;
 
@@ -51,6 +52,8 @@ pub struct Upstream {
     /// Why the server could not be reached at the last try; `None` while it can.
     trouble: Mutex<Option<Trouble>>,
     open: AtomicU32,
+    /// Told whenever one of them ends.
+    freed: Notify,
 }
 
 impl Upstream {
@@ -61,6 +64,7 @@ impl Upstream {
             greeting: ArcSwapOption::empty(),
             trouble: Mutex::new(Some(Trouble { why: "not tried yet".to_owned(), after_greeting: false })),
             open: AtomicU32::new(0),
+            freed: Notify::new(),
         }
     }
 
@@ -97,9 +101,9 @@ impl Upstream {
         self.trouble.lock().clone()
     }
 
-    /// Connections open now.
-    pub fn open(&self) -> u32 {
-        self.open.load(Ordering::Relaxed)
+    /// Told whenever a connection that counts has ended.
+    pub fn freed(&self) -> &Notify {
+        &self.freed
     }
 
     /// Takes one of the connections that the server may have; `Err` is the limit.
@@ -110,7 +114,7 @@ impl Upstream {
                 return Err(limit);
             }
             match self.open.compare_exchange_weak(open, open + 1, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Ok(Slot { upstream: Arc::clone(self) }),
+                Ok(_) => return Ok(Slot { counted_by: Some(Arc::clone(self)) }),
                 Err(now) => open = now,
             }
         }
@@ -149,11 +153,21 @@ impl Upstream {
 /// The right to one connection; given back when dropped.
 #[derive(Debug)]
 pub struct Slot {
-    upstream: Arc<Upstream>,
+    counted_by: Option<Arc<Upstream>>,
+}
+
+impl Slot {
+    /// For a connection beside the limit.
+    pub(crate) fn beside() -> Self {
+        Self { counted_by: None }
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.upstream.open.fetch_sub(1, Ordering::Relaxed);
+        if let Some(upstream) = &self.counted_by {
+            upstream.open.fetch_sub(1, Ordering::Relaxed);
+            upstream.freed.notify_waiters();
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::doing::Doing;
 use crate::session::{Noted, Session};
 use crate::sharing::Known;
 use std::ops::Range;
-use weir_session::Replay;
+use weir_session::{PinReason, PinSet, Replay, with_statement};
 use weir_sql::{
     CharsetClass, Classified, ClientCharset, Facts, Keyword, Kill, KillTarget, Statement, StatementKind,
     WeirCommand, parse_kill, quick,
@@ -20,6 +20,9 @@ pub(crate) const MULTI: bool = true;
 /// Statements whose text is kept while they run. A longer one that its client abandons is left to finish: 4 KiB
 /// holds nearly every read, and the copy is paid for every statement.
 const KEPT_MAX: usize = 4 * 1024;
+
+/// What a SET may do besides setting variables that are known to be of the session.
+const OF_A_SET: PinSet = PinSet::of(&[PinReason::UserVariable, PinReason::NextTransaction]);
 
 /// What becomes of a statement.
 #[derive(Debug)]
@@ -62,11 +65,15 @@ impl Session {
         let look = quick(sql, mode, MULTI);
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
-            return match look.leading {
-                Some(Keyword::Set) => Asked { noted: Some(self.noted(sql).0), ..plain(text) },
-                _ => plain(text),
-            };
+            if look.leading == Some(Keyword::Set) {
+                let facts = Facts::of(sql, mode, MULTI);
+                self.forgettable &= with_statement(&facts, sql, |set| set.pins.without(OF_A_SET).is_empty());
+                return Asked { noted: Some(self.noted_of(&facts, sql)), ..plain(text) };
+            }
+            self.forgettable &= is_forgettable(look.leading);
+            return plain(text);
         }
+        self.forgettable = false;
         let (noted, found) = self.noted(sql);
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
@@ -131,6 +138,7 @@ impl Session {
     pub(crate) fn analyse_part(&mut self, so_far: &[u8]) {
         let Ok(offset) = statement_offset(so_far, self.server.caps) else { return };
         let found = Statement::classify(&so_far[offset..], self.lex_mode(), false);
+        self.forgettable = false;
         self.current.local_infile = found.local_infile;
         self.current.noted = Some(Noted { kind: StatementKind::Other, charset: None });
     }
@@ -162,6 +170,32 @@ impl Session {
             None => Statement::classify(&current.text, self.lex_mode(), MULTI).kind,
         }
     }
+}
+
+/// Whether the traces of a statement that begins so go with the session, on either server. What a procedure, a LOAD DATA or a
+/// statement about the server leaves is not known so well.
+fn is_forgettable(leading: Option<Keyword>) -> bool {
+    use Keyword as K;
+    matches!(
+        leading,
+        Some(
+            K::Select
+                | K::Insert
+                | K::Update
+                | K::Delete
+                | K::Replace
+                | K::Show
+                | K::Use
+                | K::Begin
+                | K::Start
+                | K::Commit
+                | K::Rollback
+                | K::Savepoint
+                | K::Explain
+                | K::Desc
+                | K::Describe
+        )
+    )
 }
 
 /// Whether a statement that begins so may be a read, or the end of a transaction.

@@ -5,6 +5,7 @@ use crate::down::SERVER_LOST;
 use crate::exchange::{Answer, exchange};
 use crate::link::{Lease, Link, UsedBy};
 use crate::login::is_access_denied;
+use crate::open::connect;
 use crate::session::{Exit, Session};
 use crate::sharing::{Wait, kind_of, login_schema, plan};
 use crate::worker::Worker;
@@ -205,18 +206,17 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Link), 
         charset: session.charset_id,
         attributes: None,
     };
-    let connection =
-        weir_pool::login(&worker.shared.upstream, &request).await.map_err(|error: ConnectError| {
-            if error.is_unreachable() {
-                worker.stats().server_failed();
-            }
-            if is_access_denied(&error) {
-                // The next login asks the server.
-                worker.shared.confirmed.forget(&session.identity.user, &session.secret);
-            }
-            Trouble::Refused(error.to_client())
-        })?;
-    worker.stats().server_opened();
+    let patience = worker.shared.settings().pool.queue_timeout;
+    let connection = connect(worker, &request, patience).await.map_err(|error: ConnectError| {
+        if error.is_unreachable() {
+            worker.stats().server_failed();
+        }
+        if is_access_denied(&error) {
+            // The next login asks the server.
+            worker.shared.confirmed.forget(&session.identity.user, &session.secret);
+        }
+        Trouble::Refused(error.to_client())
+    })?;
     lease.opened();
     let mut server = Backend::from(connection);
     match read_state(worker, &mut server).await {
@@ -280,7 +280,7 @@ async fn query(server: &mut Backend, sql: &[u8]) -> io::Result<Answer> {
 }
 
 /// A COM_QUERY without attributes.
-fn query_payload(caps: caps::Caps, sql: &[u8]) -> Vec<u8> {
+pub(crate) fn query_payload(caps: caps::Caps, sql: &[u8]) -> Vec<u8> {
     let mut payload = vec![com::QUERY];
     if caps & caps::QUERY_ATTRIBUTES != 0 {
         // No parameters, in one set.

@@ -2,6 +2,7 @@
 
 use crate::renumber::Renumber;
 use std::sync::Arc;
+use std::time::Instant;
 use weir_auth::NONCE_LEN;
 use weir_model::{ServerFamily, version_number};
 use weir_net::Stream;
@@ -29,6 +30,9 @@ pub(crate) struct Backend {
     pub greeting: Arc<Greeting>,
     /// Which server the connection is with.
     pub place: Place,
+    /// The longest packet that the client takes, by the login.
+    pub max_packet: u32,
+    pub born: Instant,
     _slot: Option<Slot>,
 }
 
@@ -46,6 +50,8 @@ impl From<ServerConnection> for Backend {
             version: version_number(&connection.greeting.version),
             greeting: connection.greeting,
             place: connection.place,
+            max_packet: connection.max_packet,
+            born: Instant::now(),
             _slot: Some(connection.slot),
         }
     }
@@ -65,6 +71,8 @@ impl Backend {
             version: self.version,
             greeting: Arc::clone(&self.greeting),
             place: self.place,
+            max_packet: self.max_packet,
+            born: self.born,
             _slot: None,
         }
     }

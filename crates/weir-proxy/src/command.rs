@@ -8,7 +8,7 @@ use std::task::Context;
 use std::time::Instant;
 use weir_model::{CloseReason, ServerFamily};
 use weir_net::send_before_close;
-use weir_sql::CharsetClass;
+use weir_sql::{CharsetClass, StatementKind};
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::{ErrPacket, ok_payload, status};
@@ -53,7 +53,9 @@ impl Session {
         match command {
             com::QUERY => return self.query(cx, payload, packet),
             com::QUIT => {
-                if self.sharing.is_none() {
+                if self.is_reusable() {
+                    self.worker.stats().command_unanswered(com::QUIT, packet.len() as u64, 0);
+                } else if self.sharing.is_none() {
                     self.quit(cx, packet)?;
                 }
                 self.exit = Some(Exit::Close(CloseReason::Quit));
@@ -249,6 +251,7 @@ impl Session {
     /// Begins a command whose answer has this shape.
     pub(crate) fn begin(&mut self, command: u8, shape: Shape) {
         self.commands += 1;
+        self.forgettable &= is_forgettable(command);
         if self.commands.is_multiple_of(RING_EVERY) && self.worker.is_busy() {
             // Nothing waits to be sent on either side when a command begins.
             self.client.upgrade();
@@ -316,7 +319,11 @@ impl Session {
     /// Keeps what must be known of prepared statements.
     fn note(&mut self, command: u8, body: &[u8]) {
         match command {
-            com::STMT_PREPARE => self.current.noted = Some(self.noted(body).0),
+            com::STMT_PREPARE => {
+                let noted = self.noted(body).0;
+                self.forgettable &= matches!(noted.kind, StatementKind::Read | StatementKind::Write);
+                self.current.noted = Some(noted);
+            }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
                 self.current.noted = statement_id(body).and_then(|id| self.statements.get(&id).copied());
             }
@@ -326,6 +333,28 @@ impl Session {
             _ => {}
         }
     }
+}
+
+/// Commands whose traces a server wipes out with the session. COM_SET_OPTION outlives it.
+fn is_forgettable(command: u8) -> bool {
+    matches!(
+        command,
+        com::QUERY
+            | com::QUIT
+            | com::INIT_DB
+            | com::PING
+            | com::STATISTICS
+            | com::FIELD_LIST
+            | com::STMT_PREPARE
+            | com::STMT_EXECUTE
+            | com::STMT_BULK_EXECUTE
+            | com::STMT_FETCH
+            | com::STMT_SEND_LONG_DATA
+            | com::STMT_RESET
+            | com::STMT_CLOSE
+            | com::RESET_CONNECTION
+            | com::CHANGE_USER
+    )
 }
 
 /// Commands that Weir must see whole, up to `limits.statement_bytes`.

@@ -39,11 +39,24 @@ pub(crate) async fn exchange(server: &mut Backend, payload: &[u8], shape: Shape)
     let mut packet = Vec::with_capacity(payload.len() + weir_wire::HEADER);
     put_packet(&mut packet, 0, payload);
     write_all(&mut server.stream, &packet).await?;
-    let (bytes, walker) = read_answer(server, shape).await?;
+    let answer = reply(server, shape).await?;
     if let Some(renumber) = &mut server.renumber {
         renumber.restart();
     }
+    if server.held.is_empty() { Ok(answer) } else { Err(unasked()) }
+}
+
+/// Reads the answer to a command that was sent before. What came behind it is held.
+///
+/// # Errors
+/// The connection is of no more use.
+pub(crate) async fn reply(server: &mut Backend, shape: Shape) -> io::Result<Answer> {
+    let (bytes, walker) = read_answer(server, shape).await?;
     answer(&bytes, &walker)
+}
+
+fn unasked() -> io::Error {
+    io::Error::other("the server said more than was asked for")
 }
 
 async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Vec<u8>, Walker)> {
@@ -55,11 +68,12 @@ async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Vec<u8>,
         let (n, event) = walker.walk(&bytes[at..]).map_err(io::Error::other)?;
         at += n;
         match event {
-            Event::Done if at == bytes.len() => return Ok((bytes, walker)),
-            Event::More => {}
-            Event::Done | Event::LocalInfileAsked | Event::LocalInfileSent | Event::Changes => {
-                return Err(io::Error::other("the server said more than was asked for"));
+            Event::Done => {
+                server.held = bytes.split_off(at);
+                return Ok((bytes, walker));
             }
+            Event::More => {}
+            Event::LocalInfileAsked | Event::LocalInfileSent | Event::Changes => return Err(unasked()),
         }
         if bytes.len() > ANSWER_MAX {
             return Err(io::Error::other("the server's answer is too long"));

@@ -38,6 +38,7 @@ mod settle;
 mod shared;
 mod sharing;
 mod show;
+mod spare;
 mod texts;
 mod tracker;
 mod up;

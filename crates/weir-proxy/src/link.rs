@@ -31,6 +31,12 @@ impl Key {
 const OF_THE_LINK: Caps =
     caps::CONNECT_WITH_DB | caps::CONNECT_ATTRS | caps::SSL | caps::COMPRESS | caps::ZSTD_COMPRESSION;
 
+/// The flags of a server connection that matter to its session. Where it was agreed to name the client's attributes, the next
+/// client's can be named as well.
+pub(crate) fn of_the_session(agreed: Caps) -> Caps {
+    agreed & (!OF_THE_LINK | caps::CONNECT_ATTRS)
+}
+
 /// Whose statements a connection has run since it was made or reset. A trigger may have set user variables that no
 /// text shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +206,8 @@ pub struct PoolSettings {
     /// Zero is no limit.
     pub max_lifetime: Duration,
     pub queue_timeout: Duration,
+    /// How long the connection of a client that has left may wait for another; zero: not at all.
+    pub reuse_timeout: Duration,
 }
 
 impl PoolSettings {

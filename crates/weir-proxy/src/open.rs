@@ -1,22 +1,22 @@
 //! The server's part of a login: a connection of the client's own, or one that it shares.
 
-use crate::attach::{change_link_user, read_state};
+use crate::attach::read_state;
 use crate::backend::Backend;
 use crate::confirmed::Beginning;
 use crate::link::{Key, Lease, Link};
 use crate::login::{Identity, is_access_denied};
 use crate::settings::Settings;
 use crate::sharing::Sharing;
+use crate::spare;
 use crate::tracker::Tracker;
 use crate::worker::Worker;
-use std::time::Instant;
-use tokio::time::timeout;
+use std::time::{Duration, Instant};
+use tokio::time::{timeout, timeout_at};
 use weir_auth::Secret;
 use weir_model::ServerFamily;
-use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need};
+use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need, ServerConnection};
 use weir_session::ServerStatements;
 use weir_wire::caps;
-use weir_wire::login::ChangeUser;
 use weir_wire::packet::parse_ok_head;
 
 /// How the session of a client begins that the server has confirmed.
@@ -75,12 +75,52 @@ pub(crate) async fn open(
     Err(error)
 }
 
-/// A connection for this client alone.
+/// A connection for this client alone: one that another client has left, or a new one.
 async fn own(worker: &Worker, request: &LoginRequest) -> Result<Opened, ConnectError> {
-    let mut connection = weir_pool::login(&worker.shared.upstream, request).await?;
-    worker.stats().server_opened();
+    if let Some((server, ok)) = spare::reuse(worker, request).await? {
+        let broken = |e: weir_wire::Malformed| ConnectError::Protocol {
+            server: worker.shared.upstream.target().name.clone(),
+            what: e.to_string(),
+        };
+        let status = parse_ok_head(&ok).map_err(broken)?.status;
+        return Ok(Opened { server, status, ok, sharing: None });
+    }
+    let mut connection = connect(worker, request, Duration::ZERO).await?;
     let (status, ok) = (connection.status, std::mem::take(&mut connection.ok));
     Ok(Opened { server: Backend::from(connection), status, ok, sharing: None })
+}
+
+/// Opens a connection and logs in. Where there are as many as there may be, those that nobody uses go first; and then this
+/// waits up to `patience` for one to end: a connection that has been given up is not gone before it is closed.
+pub(crate) async fn connect(
+    worker: &Worker,
+    request: &LoginRequest,
+    patience: Duration,
+) -> Result<ServerConnection, ConnectError> {
+    let upstream = &worker.shared.upstream;
+    let until = tokio::time::Instant::now() + patience;
+    let mut made_room = false;
+    loop {
+        let mut freed = std::pin::pin!(upstream.freed().notified());
+        freed.as_mut().enable();
+        let error = match weir_pool::login(upstream, request).await {
+            Ok(connection) => {
+                worker.stats().server_opened();
+                return Ok(connection);
+            }
+            Err(error) => error,
+        };
+        if !error.is_crowded() {
+            return Err(error);
+        }
+        if !std::mem::replace(&mut made_room, true) && spare::make_room(worker).await {
+            continue;
+        }
+        // What the server itself refuses is not ours to wait for.
+        if !matches!(error, ConnectError::Full { .. }) || timeout_at(until, freed).await.is_err() {
+            return Err(error);
+        }
+    }
 }
 
 /// Confirms one password: on an idle connection by COM_CHANGE_USER, or by a login.
@@ -120,8 +160,7 @@ async fn shared(
             Err(None) => {}
         }
     }
-    let mut connection = weir_pool::login(&shared.upstream, request).await?;
-    worker.stats().server_opened();
+    let mut connection = connect(worker, request, settings.pool.queue_timeout).await?;
     lease.opened();
     let ok = std::mem::take(&mut connection.ok);
     finish(worker, settings, request, (lease, key, tracker), (Backend::from(connection), ok)).await
@@ -140,32 +179,11 @@ async fn reuse(
         && !by_login
         && worker.shared.upstream.is_current(link.server.place)
         && link.take_up(worker, Instant::now());
-    if !usable {
+    if !usable || !spare::runs_nothing_at_logins(worker, &mut link.server).await {
         worker.close_server(link.server);
         return Err(None);
     }
-    let change = ChangeUser {
-        user: request.user.clone(),
-        auth_response: Vec::new(),
-        database: request.database.clone().unwrap_or_default(),
-        charset: Some(u16::from(request.charset)),
-        plugin: None,
-        attributes: request.attributes.clone(),
-    };
-    let limit = worker.shared.upstream.target().connect_timeout;
-    let changed = timeout(limit, change_link_user(worker, &mut link.server, change, request.secret.clone()));
-    match changed.await {
-        Ok(Ok(ok)) => Ok((link.server, ok)),
-        Ok(Err(error)) => {
-            worker.close_server(link.server);
-            // A connection that breaks had ended before; what the server says in words is its word.
-            Err(matches!(error, ConnectError::Refused { .. } | ConnectError::Auth { .. }).then_some(error))
-        }
-        Err(_) => {
-            worker.close_server(link.server);
-            Err(None)
-        }
-    }
+    spare::change_to(worker, link.server, request).await
 }
 
 async fn finish(

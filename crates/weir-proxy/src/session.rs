@@ -24,6 +24,7 @@ use crate::settings::Settings;
 use crate::settle::settle;
 use crate::shared::ClientCount;
 use crate::sharing::Sharing;
+use crate::spare::{can_serve_another, keep};
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
@@ -162,6 +163,8 @@ pub(crate) struct Session {
     pub commands: u64,
     /// What the command just taken asks for and the pumps cannot do.
     pub exit: Option<Exit>,
+    /// So far it did nothing that outlives COM_RESET_CONNECTION and COM_CHANGE_USER on any server.
+    pub forgettable: bool,
     /// The session ends when the client has taken what waits for it.
     pub closing: Option<CloseReason>,
     pub peer: Option<SocketAddr>,
@@ -190,6 +193,7 @@ impl Session {
         if sharing.is_some() {
             walker.watch_changes();
         }
+        let forgettable = sharing.is_none() && can_serve_another(&server);
         let login_charset = CharsetClass::from_collation_id(u16::from(charset));
         Box::new(Session {
             worker: Arc::clone(worker),
@@ -217,6 +221,7 @@ impl Session {
             entry,
             commands: 0,
             exit: None,
+            forgettable,
             closing: None,
             peer,
             began: now,
@@ -261,11 +266,35 @@ impl Session {
             session.leave();
             return reason;
         }
+        if reason == CloseReason::Quit && session.phase == Phase::Idle && session.is_reusable() {
+            session.leave_for_another().await;
+            return reason;
+        }
         session.worker.stats().server_closed();
         if reason != CloseReason::Quit && !session.server_is_gone(reason) {
             crate::close::quit_server(&mut session.server.stream).await;
         }
         reason
+    }
+
+    /// Whether another client may be given the connection when this one leaves now.
+    pub fn is_reusable(&self) -> bool {
+        self.forgettable
+            && !self.walker.in_transaction()
+            && self.walker.at_boundary()
+            && self.to_server.is_empty()
+            && self.server.held.is_empty()
+    }
+
+    async fn leave_for_another(&mut self) {
+        let away = self.server.away();
+        let server = std::mem::replace(&mut self.server, away);
+        // Whoever was told its id to kill it means this session.
+        if self.entry.handle.detach() {
+            self.worker.close_server(server);
+        } else {
+            keep(&self.worker, server).await;
+        }
     }
 
     /// Tells the client what it is to be told, and says why the session ends.

@@ -4,6 +4,7 @@ use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
 use crate::registry::Registry;
 use crate::settings::Settings;
+use crate::spare::Spares;
 use crate::users::Remembered;
 use arc_swap::ArcSwap;
 use aws_lc_rs::rand;
@@ -57,6 +58,8 @@ pub struct Shared {
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
     pub(crate) confirmed: Confirmed,
+    /// Connections that clients of their own have left.
+    pub(crate) spares: Spares,
     /// Held by who connects to learn the greeting; the last failure to.
     pub(crate) probing: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
     /// Passwords that are decrypted at once, each on a thread of its own: at most half of the cores, so that guessing
@@ -69,7 +72,8 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(settings: Settings, upstream: Arc<Upstream>, stats: Arc<Stats>, rsa: Arc<RsaKeyPair>) -> Self {
-        let pool = ServerPool::new(settings.pool.limits, stats.workers().len());
+        let workers = stats.workers().len();
+        let pool = ServerPool::new(settings.pool.limits, workers);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             settings: ArcSwap::from_pointee(settings),
@@ -81,6 +85,7 @@ impl Shared {
             rsa,
             remembered: Remembered::default(),
             confirmed: Confirmed::default(),
+            spares: Spares::new(workers),
             probing: tokio::sync::Mutex::new(None),
             decrypting: Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1))),
             clients: AtomicU32::new(0),

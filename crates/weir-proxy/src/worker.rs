@@ -9,6 +9,7 @@ use crate::link::{Lease, Link};
 use crate::replay::Replays;
 use crate::serve::serve;
 use crate::shared::Shared;
+use crate::spare;
 use crate::texts::Texts;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -139,13 +140,16 @@ impl Drop for Pending {
 /// How often idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Closes idle connections that are too old or not needed.
+/// Closes idle connections that are too old or not needed. The pool is one for all workers.
 async fn sweep(worker: Arc<Worker>) {
     let mut timer = tokio::time::interval(SWEEP);
     loop {
         timer.tick().await;
-        for link in worker.shared.pool.sweep(Instant::now()) {
-            worker.close_server(link.server);
+        spare::sweep(&worker);
+        if worker.index == HOME {
+            for link in worker.shared.pool.sweep(Instant::now()) {
+                worker.close_server(link.server);
+            }
         }
     }
 }
@@ -248,7 +252,7 @@ fn start_ring(worker: &Worker, io: Io) {
 
 async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
     let mut clients = tokio::task::JoinSet::new();
-    let sweeper = (worker.index == HOME).then(|| tokio::spawn(sweep(Arc::clone(&worker))));
+    let sweeper = tokio::spawn(sweep(Arc::clone(&worker)));
     loop {
         tokio::select! {
             next = incoming.recv() => match next {
@@ -277,8 +281,9 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
     while let Some(ended) = clients.join_next().await {
         report(ended);
     }
-    if let Some(sweeper) = sweeper {
-        sweeper.abort();
+    sweeper.abort();
+    spare::close_own(&worker);
+    if worker.index == HOME {
         for link in worker.shared.pool.clear(Instant::now()) {
             worker.close_server(link.server);
         }

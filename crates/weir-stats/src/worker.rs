@@ -27,6 +27,7 @@ pub struct WorkerStats {
 
     pub(crate) server_opened: Counter,
     pub(crate) server_open: Gauge,
+    pub(crate) server_reused: Counter,
     pub(crate) server_failed: Counter,
     pub(crate) kills_sent: Counter,
     pub(crate) server_errors: ErrorTable,
@@ -104,6 +105,11 @@ impl WorkerStats {
     pub fn server_opened(&self) {
         self.server_opened.inc();
         self.server_open.inc();
+    }
+
+    /// A client was given the connection that another had left.
+    pub fn server_reused(&self) {
+        self.server_reused.inc();
     }
 
     /// A connection counted by [`Self::server_opened`] ended.

@@ -67,6 +67,7 @@ fn pool(config: &Config) -> Result<PoolSettings> {
         },
         max_lifetime: pool.max_lifetime,
         queue_timeout: pool.queue_timeout,
+        reuse_timeout: pool.reuse_timeout,
     })
 }
 

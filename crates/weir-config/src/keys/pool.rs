@@ -64,6 +64,19 @@ pub(super) static POOL: Section = Section {
             "Percent of the server's connections that sessions may ask to keep beyond one statement (transactions, locks). \
              The rest is left to single statements, so that open transactions never stop all other work.",
         ),
+        key(
+            "reuse_timeout",
+            Kind::Duration {
+                min: Duration::from_millis(10),
+                max: DAY,
+                zero: Some("each client gets a new one"),
+            },
+            Default::Is("\"2s\""),
+            "With `session`: how long the connection of a client that has left may wait for the next client. The server \
+             forgets the session at once (COM_RESET_CONNECTION) and judges the next client's password itself \
+             (COM_CHANGE_USER), for less than half of what a new connection costs. Long enough where clients come and go \
+             all the time; `docs/compatibility.md` says which sessions are left out.",
+        ),
     ],
 };
 

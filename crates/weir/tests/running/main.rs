@@ -22,6 +22,7 @@ mod packed_link;
 mod proxy_header;
 mod reload;
 mod replication;
+mod reuse;
 mod secrets;
 mod sharing_kill;
 mod sharing_kit;
