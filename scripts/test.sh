@@ -15,6 +15,8 @@ ahead "$built/xtask" fuzz --build
 # Most tests wait for servers and timers, so more of them run at a time than there are cores.
 RUST_TEST_THREADS=$(($(nproc) * 2)) stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
 stage "tidy" "$built/xtask" tidy
+# The build's lock is free from here on: nothing below calls cargo for the workspace.
+ahead cargo clippy --quiet --workspace --all-targets -- -D warnings
 for family in mariadb mysql; do
   stage "differential, $family" "$built/differential" --spawn --family "$family" --statements 20000
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"

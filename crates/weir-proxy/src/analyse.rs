@@ -107,6 +107,7 @@ impl Session {
         {
             return Some(known);
         }
+        sharing.fresh = false;
         if let Some(text) = self.worker.learned.lock().texts.find(sql, mode) {
             (sharing.facts, sharing.read) = (None, text.doing.plain());
             let noted = Noted { kind: text.kind, charset: None };
@@ -117,9 +118,12 @@ impl Session {
         let noted = Some(self.noted_of(&facts, sql));
         let plain = weir.is_none() && !kinds.contains(StatementKind::Kill);
         let sharing = self.sharing.as_mut()?;
+        sharing.fresh = facts.fresh;
         if plain && !Replay::is_likely(&facts, sql) {
             let doing = Doing::of_text(sql, facts.clone());
-            self.worker.learned.lock().texts.keep(&facts, &doing, mode);
+            if !facts.fresh {
+                self.worker.learned.lock().texts.keep(&facts, &doing, mode);
+            }
             (sharing.facts, sharing.read) = (None, Some(doing));
         } else {
             (sharing.facts, sharing.read) = (Some(facts), None);

@@ -115,6 +115,12 @@ async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
         Some(granted) => granted,
         None => wait(session).await?,
     };
+    let (lease, grant) = match grant {
+        Grant::Idle(link) if session.sharing.as_ref().is_some_and(|s| s.shuns(&link)) => {
+            another(session, lease, link)
+        }
+        grant => (lease, grant),
+    };
     if let Grant::Idle(mut link) | Grant::Replace(mut link) = grant {
         let same = session.sharing.as_ref().is_some_and(|s| link.serves(&s.key));
         // One that was taken up for the command already is so again.
@@ -124,6 +130,28 @@ async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
         session.worker.close_server(link.server);
     }
     dial(session, lease).await
+}
+
+/// Another connection than this one, which the session was the last to use: an idle one, or else a new one in its place. Nobody
+/// waits for it while holding this one.
+fn another(session: &Session, lease: Lease, link: Link) -> (Lease, Grant<Link>) {
+    let (worker, now) = (&session.worker, Instant::now());
+    let Some(sharing) = &session.sharing else { return (lease, Grant::Idle(link)) };
+    let need = sharing.need();
+    match worker.shared.pool.checkout(&sharing.key, need, worker.index(), now) {
+        Found::Now(grant) => {
+            let other = Lease::new(&worker.shared.pool, need, &grant);
+            let until = link.until(&worker.shared.settings().pool, now);
+            if let Some(unwanted) = lease.give_back(sharing.key.clone(), link, until) {
+                worker.close_server(unwanted.server);
+            }
+            (other, grant)
+        }
+        Found::Queued(_) | Found::Full => {
+            worker.close_server(link.server);
+            (lease, Grant::Open)
+        }
+    }
 }
 
 /// Waits for what the pool gives. A client that leaves meanwhile gives its place away.

@@ -28,6 +28,8 @@ impl Session {
         let Some(sharing) = &mut self.sharing else { return true };
         sharing.doing = doing;
         if sharing.is_attached() {
+            // What keeps it counts for more than the wish for another.
+            sharing.fresh = false;
             // Nobody else has used it since the last command: what that left is there.
             let fit = match sharing.next(None, server) {
                 Next::SameConnection => true,
@@ -95,7 +97,10 @@ impl Session {
         let Some(sharing) = &mut self.sharing else { return false };
         match grant {
             Grant::Idle(mut link) => {
-                if sharing.is_fit(&link, id, server) && link.take_up(&self.worker, now) {
+                if !sharing.shuns(&link)
+                    && sharing.is_fit(&link, id, server)
+                    && link.take_up(&self.worker, now)
+                {
                     self.attach_link(lease, link);
                     if let Some(sharing) = &mut self.sharing {
                         sharing.actual = None;
@@ -120,6 +125,7 @@ impl Session {
         sharing.prepared = link.prepared;
         sharing.to_close = link.to_close;
         sharing.last_prepared = 0;
+        (sharing.last_connection, sharing.fresh) = (link.server.id, false);
         self.server = link.server;
         if self.worker.is_busy() {
             // Nothing is under way on it.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use weir_config::Sharing;
 use weir_pool::{Grant, Need, Pool, PoolLimits};
-use weir_session::{PinReason, PinSet, ServerStatements, State};
+use weir_session::{PinReason, PinSet, ServerStatements, State, Variable};
 use weir_wire::caps::{self, Caps};
 
 /// The connections of the server, shared by all workers.
@@ -103,6 +103,13 @@ impl Link {
             self.worker = worker.index();
         }
         taken
+    }
+
+    /// Until when it may be used if nobody does from now on.
+    pub(crate) fn until(&self, settings: &PoolSettings, now: Instant) -> Instant {
+        let wait_timeout = self.actual.get(Variable::WAIT_TIMEOUT).flatten();
+        let wait_timeout = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        settings.until(self.born, self.server.id, wait_timeout, now)
     }
 
     /// Whether a session of this key can use it.

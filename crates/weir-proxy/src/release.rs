@@ -4,7 +4,7 @@ use crate::link::Link;
 use crate::session::{Exit, Phase, Session};
 use std::sync::Arc;
 use std::time::Instant;
-use weir_session::{PinSet, ServerStatements, Variable};
+use weir_session::{PinSet, ServerStatements};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 
@@ -58,8 +58,6 @@ impl Session {
         let server = std::mem::replace(&mut self.server, away);
         sharing.counted = PinSet::EMPTY;
         let settings = self.worker.shared.settings();
-        let wait_timeout = sharing.wanted.get(Variable::WAIT_TIMEOUT).flatten();
-        let wait_timeout = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
         let mut link = Link {
             user: Arc::clone(&sharing.key.user),
             actual: sharing.wanted.clone(),
@@ -77,7 +75,7 @@ impl Session {
             self.worker.close_link(link, lease);
             return;
         }
-        let until = settings.pool.until(lease.born, link.server.id, wait_timeout, now);
+        let until = link.until(&settings.pool, now);
         if let Some(unwanted) = lease.give_back(sharing.key.clone(), link, until) {
             self.worker.close_server(unwanted.server);
         }

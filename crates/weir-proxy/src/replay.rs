@@ -94,7 +94,7 @@ impl Session {
         len: usize,
     ) -> Result<bool, Exit> {
         let worth = payload.len() <= PAYLOAD_MAX
-            && self.sharing.as_ref().is_some_and(|s| !s.partial && !s.fit && s.wanted.is_known());
+            && self.sharing.as_ref().is_some_and(|s| !s.partial && !s.fit && !s.fresh && s.wanted.is_known());
         if !worth {
             return Ok(false);
         }

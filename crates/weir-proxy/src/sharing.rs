@@ -49,6 +49,10 @@ pub(crate) struct Sharing {
     pub foreign: Option<(u64, u64)>,
     /// Who has used the attached connection.
     pub used_by: UsedBy,
+    /// The command at hand asks for another connection than the one before it ran on.
+    pub fresh: bool,
+    /// The server's id of that one.
+    pub last_connection: u32,
     /// The connection has been made ready for the command at hand.
     pub fit: bool,
     /// Of the command at hand only the beginning is there.
@@ -139,6 +143,8 @@ impl Sharing {
             insert_id_there: Some(0),
             foreign: None,
             used_by: UsedBy::Nobody,
+            fresh: false,
+            last_connection: 0,
             fit: false,
             partial: false,
             refusal: None,
@@ -162,6 +168,11 @@ impl Sharing {
 
     pub fn is_attached(&self) -> bool {
         self.lease.is_some()
+    }
+
+    /// Whether the command at hand must not run on this connection (`/*weir: fresh*/`).
+    pub fn shuns(&self, link: &Link) -> bool {
+        self.fresh && self.last_connection == link.server.id
     }
 
     /// What a connection is asked of the pool for.

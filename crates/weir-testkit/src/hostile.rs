@@ -60,6 +60,8 @@ pub struct Plan {
     pub seed: u64,
     /// Only scenarios whose name contains this.
     pub only: String,
+    /// Clients share server connections.
+    pub sharing: bool,
     /// Where Weir's log of the second stage goes.
     pub log: Option<PathBuf>,
 }
@@ -107,7 +109,7 @@ async fn silent_crowd(plan: &Plan, server: &Server, tally: &mut Tally) -> Result
     let descriptors = open_files()?;
     let count = plan.scale.of(10_000, 18_000).min(descriptors.saturating_sub(SPARE_DESCRIPTORS));
     println!("{count} of at most {descriptors} descriptors for silent connections");
-    let config = config(server, "max_pending_logins = 20000");
+    let config = config(plan, server, "max_pending_logins = 20000");
     let mut stage = Stage::open(plan, server, &config, Duration::from_secs(10)).await?;
     stage.scenario(tally, "half-open", |field| half_open::held(field, count)).await
 }
@@ -116,8 +118,8 @@ async fn silent_crowd(plan: &Plan, server: &Server, tally: &mut Tally) -> Result
 async fn everything_else(plan: &Plan, server: &Server, tally: &mut Tally) -> Result<()> {
     const LOGIN_TIMEOUT: Duration = Duration::from_secs(3);
     const MAX_PENDING: u64 = 6000;
-    let config =
-        config(server, "login_timeout = \"3s\"\nclient_write_timeout = \"1s\"\nmax_pending_logins = 6000");
+    let limits = "login_timeout = \"3s\"\nclient_write_timeout = \"1s\"\nmax_pending_logins = 6000";
+    let config = config(plan, server, limits);
     let mut stage = Stage::open(plan, server, &config, LOGIN_TIMEOUT).await?;
     let scale = plan.scale;
     macro_rules! scenario {
@@ -153,12 +155,17 @@ async fn everything_else(plan: &Plan, server: &Server, tally: &mut Tally) -> Res
     Ok(())
 }
 
-fn config(server: &Server, limits: &str) -> String {
+fn config(plan: &Plan, server: &Server, limits: &str) -> String {
+    // What is idle in the pool is to be given back as well.
+    let pool = match plan.sharing {
+        true => "sharing = \"transaction\"\nidle_timeout = \"1s\"\n",
+        false => "",
+    };
     format!(
         "[listen]\nmysql = [\"$LISTEN\"]\nadmin = \"$ADMIN\"\nproxy_protocol = [\"127.0.0.99\"]\n\
          [[server]]\nname = \"db\"\naddress = \"{}\"\nmax_connections = 500\ntls = {{ mode = \"disabled\" }}\n\
          [[user]]\nname = \"app\"\npassword = \"app-pw\"\n\
-         [limits]\n{limits}\n",
+         [pool]\n{pool}[limits]\n{limits}\n",
         server.addr()
     )
 }

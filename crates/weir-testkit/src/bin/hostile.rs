@@ -27,6 +27,9 @@ struct Args {
     /// Only scenarios whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Let clients share server connections.
+    #[arg(long)]
+    sharing: bool,
     /// Writes Weir's log to this file.
     #[arg(long)]
     log: Option<PathBuf>,
@@ -58,10 +61,12 @@ fn main() -> Result<ExitCode> {
         },
         seed: args.seed,
         only: args.only,
+        sharing: args.sharing,
         log: args.log,
     };
     let started = Instant::now();
-    println!("hostile clients, {}, seed {}", plan.flavor.as_str(), plan.seed);
+    let sharing = if plan.sharing { ", connections shared" } else { "" };
+    println!("hostile clients, {}, seed {}{sharing}", plan.flavor.as_str(), plan.seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tally = runtime.block_on(run(&plan))?;
     println!("({:.0} s)", started.elapsed().as_secs_f64());

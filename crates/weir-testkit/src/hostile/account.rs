@@ -46,6 +46,24 @@ impl Account {
     }
 }
 
+impl Account {
+    /// Clients that share connections may have fewer at one moment than at another.
+    pub fn count_one_connection_per_client(&mut self) {
+        let more = self.clients.saturating_sub(self.server_connections);
+        self.server_connections += more;
+        self.descriptors += more;
+        self.threads += more;
+    }
+
+    /// Whether the same clients hold no more than that.
+    pub fn is_within(&self, most: &Self) -> bool {
+        (self.clients, self.pending) == (most.clients, most.pending)
+            && self.server_connections <= most.server_connections
+            && self.descriptors <= most.descriptors
+            && self.threads <= most.threads
+    }
+}
+
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

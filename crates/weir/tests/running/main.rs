@@ -24,6 +24,7 @@ mod reload;
 mod replication;
 mod reuse;
 mod secrets;
+mod sharing_fresh;
 mod sharing_kill;
 mod sharing_kit;
 mod sharing_pins;
