@@ -335,7 +335,8 @@ impl Session {
     }
 }
 
-/// Commands whose traces a server wipes out with the session. COM_SET_OPTION outlives it.
+/// Commands whose traces a server wipes out with the session. COM_SET_OPTION outlives it, and so does MariaDB's count of refused
+/// COM_CHANGE_USERs, of which it takes no more after three.
 fn is_forgettable(command: u8) -> bool {
     matches!(
         command,
@@ -353,7 +354,6 @@ fn is_forgettable(command: u8) -> bool {
             | com::STMT_RESET
             | com::STMT_CLOSE
             | com::RESET_CONNECTION
-            | com::CHANGE_USER
     )
 }
 

@@ -193,7 +193,8 @@ impl Session {
         if sharing.is_some() {
             walker.watch_changes();
         }
-        let forgettable = sharing.is_none() && can_serve_another(&server);
+        let reuses = sharing.is_none() && !settings.pool.reuse_timeout.is_zero();
+        let forgettable = reuses && can_serve_another(&server);
         let login_charset = CharsetClass::from_collation_id(u16::from(charset));
         Box::new(Session {
             worker: Arc::clone(worker),

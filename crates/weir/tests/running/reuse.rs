@@ -204,6 +204,14 @@ async fn what_may_leave_traces_is_not_reused() {
             assert_ne!(id(&mut two).await, mine, "{flavor:?}: {sql}");
             leave(&weir, two).await;
         }
+        let mut one = login().await;
+        let mine = id(&mut one).await;
+        let changed = one.change_user("app", "app-pw", "reuse_not", 45).await.unwrap();
+        assert_eq!(changed.err(), None, "{flavor:?}");
+        leave(&weir, one).await;
+        let mut two = login().await;
+        assert_ne!(id(&mut two).await, mine, "{flavor:?}: COM_CHANGE_USER");
+        leave(&weir, two).await;
         // COM_SET_OPTION; and a client that is gone without a word.
         let mut one = login().await;
         let mine = id(&mut one).await;
