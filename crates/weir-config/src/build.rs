@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_model::Limits;
 
-use crate::types::{Auth, ClientTls, Config, Listen, Log, Pool, Server, ServerTls, User};
+use crate::types::{Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, User};
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
 use crate::{Address, SecretString};
@@ -22,6 +22,8 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         auth: auth(root.table("auth")?),
         pool: pool(root.table("pool")?)?,
         limits: limits(root.table("limits")?),
+        cache: cache(root.table("cache")?)?,
+        rules: root.tables("rule").iter().map(rules::rule).collect::<Option<_>>()?,
         log: log(root.table("log")?)?,
         workers: size(runtime, "workers"),
         io: Io::from_word(runtime.text("io")?.0)?,
@@ -102,6 +104,15 @@ fn pool(found: &Found) -> Option<Pool> {
     })
 }
 
+fn cache(found: &Found) -> Option<Cache> {
+    Some(Cache {
+        memory: size(found, "memory"),
+        max_entry: size(found, "max_entry"),
+        hints: HintsFrom::from_word(found.text("hints")?.0)?,
+        hint_users: found.texts("hint_users").iter().map(|(name, _)| name.clone()).collect(),
+    })
+}
+
 fn limits(found: &Found) -> Limits {
     Limits {
         max_clients: number(found, "max_clients"),
@@ -167,3 +178,5 @@ fn secret(found: &Found, name: &str) -> Option<SecretString> {
         _ => None,
     }
 }
+
+pub(crate) mod rules;

@@ -15,6 +15,7 @@ pub(crate) fn all(root: &Found, findings: &mut Vec<Finding>) {
     servers(root, findings);
     users(root, findings);
     auth(root, findings);
+    rules::all(root, findings);
     if let Some(limits) = root.table("limits") {
         auth_failure_delay(limits, findings);
     }
@@ -60,7 +61,7 @@ fn servers(root: &Found, findings: &mut Vec<Finding>) {
     }
     duplicates("server", servers, findings);
     for server in servers {
-        server_name(server, findings);
+        plain_name("server", server, findings);
         itself(root, server, findings);
         if let Some(tls) = server.table("tls") {
             pair(tls, findings);
@@ -69,11 +70,11 @@ fn servers(root: &Found, findings: &mut Vec<Finding>) {
     }
 }
 
-fn server_name(server: &Found, findings: &mut Vec<Finding>) {
-    let Some((name, span)) = server.text("name") else { return };
+fn plain_name(what: &str, table: &Found, findings: &mut Vec<Finding>) {
+    let Some((name, span)) = table.text("name") else { return };
     if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) {
         let hint = "use letters, digits, `.`, `_` and `-`: it becomes a label of metrics";
-        findings.push(Finding::new(span, "this is not a name for a server", hint));
+        findings.push(Finding::new(span, format!("this is not a name for a {what}"), hint));
     }
 }
 
@@ -170,3 +171,5 @@ fn duplicates(what: &str, tables: &[Found], findings: &mut Vec<Finding>) {
         }
     }
 }
+
+mod rules;

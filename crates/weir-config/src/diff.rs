@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::keys::{self, Kind, ROOT};
+use crate::keys::{self, ROOT};
 use crate::units::{duration_text, size_text};
 use crate::{Config, SecretString, Server, User};
 
@@ -36,6 +36,7 @@ pub fn diff(old: &Config, new: &Config) -> Changes {
         }
     }
     users(&old.users, &new.users, &mut changes);
+    rules::diff(&old.rules, &new.rules, &mut changes);
     changes
 }
 
@@ -61,6 +62,7 @@ impl Setting<'_> {
 fn settings(config: &Config) -> Vec<Setting<'_>> {
     let mut all = plain(config);
     all.extend(pool(config));
+    all.extend(cache(config));
     all.extend(limits(config));
     // A configuration has one server; when there are more they must be matched by name, as users are.
     all.extend(config.servers.iter().flat_map(server));
@@ -118,9 +120,22 @@ fn pool(config: &Config) -> Vec<Setting<'static>> {
     ]
 }
 
+fn cache(config: &Config) -> Vec<Setting<'static>> {
+    let cache = &config.cache;
+    vec![
+        shown("cache", "memory", bytes(cache.memory)),
+        shown("cache", "max_entry", bytes(cache.max_entry)),
+        shown("cache", "hints", cache.hints.as_str()),
+        shown("cache", "hint_users", list(&cache.hint_users)),
+    ]
+}
+
+fn bytes(size: usize) -> String {
+    size_text(u64::try_from(size).unwrap_or(u64::MAX))
+}
+
 fn limits(config: &Config) -> Vec<Setting<'static>> {
     let limits = &config.limits;
-    let bytes = |size: usize| size_text(u64::try_from(size).unwrap_or(u64::MAX));
     vec![
         shown("limits", "max_clients", limits.max_clients),
         shown("limits", "max_pending_logins", limits.max_pending_logins),
@@ -197,10 +212,9 @@ fn change(before: &Setting<'_>, after: &Setting<'_>) -> String {
 fn fixed(table: &str, name: &str) -> Option<&'static str> {
     let mut section: &keys::Section = &ROOT;
     for part in table.split('.') {
-        match section.key(part).map(|key| &key.kind) {
-            Some(Kind::Table(inner) | Kind::Tables(inner)) => section = inner,
-            _ => return None,
-        }
+        section = section.key(part)?.kind.section()?;
     }
     section.key(name).and_then(|key| key.fixed)
 }
+
+mod rules;

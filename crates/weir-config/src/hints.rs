@@ -17,10 +17,16 @@ pub(crate) fn takes(kind: &Kind) -> String {
         Kind::Pem(_) => "the path of a PEM file in quotes".to_owned(),
         Kind::Address => "an address such as \"127.0.0.1:3306\"".to_owned(),
         Kind::Addresses => "a list of addresses such as [\"127.0.0.1:6033\"]".to_owned(),
+        Kind::Text { .. } => "text in quotes".to_owned(),
+        Kind::Pattern => "a regular expression in quotes".to_owned(),
+        Kind::TableName => "a table such as \"posts\" or \"shop.posts\"".to_owned(),
+        Kind::Ratio => "a percentage such as \"1%\"".to_owned(),
+        Kind::Rate => "a number in a time such as \"100/s\"".to_owned(),
+        Kind::Network => "a network such as \"10.0.0.0/8\"".to_owned(),
         Kind::Networks => "a list of networks such as [\"10.0.0.0/8\"]".to_owned(),
         Kind::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
         Kind::Secret => "a string, { env = \"NAME\" } or { file = \"path\" }".to_owned(),
-        Kind::Table(_) => "a table".to_owned(),
+        Kind::Table(_) | Kind::Optional(_) => "a table".to_owned(),
         Kind::Tables(_) => "tables, each with a header in double brackets".to_owned(),
     }
 }
@@ -35,6 +41,8 @@ pub(crate) fn range(kind: &Kind) -> String {
             zero.map_or(range.clone(), |meaning| format!("{range}, or 0s ({meaning})"))
         }
         Kind::Name { max } | Kind::Names { max } => format!("1 to {max} characters"),
+        Kind::Text { max } => format!("1 to {max} bytes"),
+        Kind::Ratio => "0% to 100%".to_owned(),
         Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         _ => String::new(),
     }
@@ -50,6 +58,19 @@ pub(crate) fn example(key: &Key) -> String {
         (Kind::Pem(_), _) => format!("for example {name} = \"{name}.pem\""),
         (Kind::Address, _) => format!("for example {name} = \"127.0.0.1:3306\""),
         (Kind::Networks, _) => format!("for example {name} = [\"10.0.0.0/8\"]"),
+        (Kind::Optional(section), _) => format!("write {name} = {{ ... }}, or a table {}", section.header),
+        (Kind::Network, _) => format!("for example {name} = \"10.0.0.0/8\""),
+        (Kind::Text { .. }, _) => "write something between the quotes, or leave it out".to_owned(),
+        (Kind::Pattern, _) => format!("for example {name} = '(?i)^select .* from posts'"),
+        (Kind::TableName, _) => format!("for example {name} = \"posts\""),
+        (Kind::Rate, _) => format!("for example {name} = \"100/s\""),
+        (Kind::Duration { .. }, Default::Required | Default::Unset(_)) => {
+            format!("for example {name} = \"10s\"")
+        }
+        (Kind::Count { .. }, Default::Required | Default::Unset(_)) => format!("for example {name} = 10"),
+        (Kind::Word([word, ..]), Default::Required | Default::Unset(_)) => {
+            format!("for example {name} = \"{word}\"")
+        }
         (Kind::Names { .. }, _) => format!("for example {name} = [\"replica\"]"),
         (_, Default::Is(default)) => format!("for example {name} = {default}, which is the default"),
         _ => format!("for example {name} = \"app\""),

@@ -7,9 +7,12 @@ use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 
 mod limits;
 mod pool;
+mod rules;
 
 use limits::LIMITS;
 use pool::POOL;
+pub(crate) use rules::UNSUPPORTED;
+use rules::{CACHE, RULE, RULE_CACHE, RULE_LIMIT, RULE_MATCH, RULE_REWRITE};
 
 /// A table of `weir.toml`.
 #[derive(Debug)]
@@ -58,14 +61,26 @@ pub(crate) enum Kind {
     Names {
         max: usize,
     },
+    /// Any text of at most so many bytes, but not an empty one.
+    Text {
+        max: usize,
+    },
+    /// A regular expression over bytes.
+    Pattern,
+    TableName,
+    Ratio,
+    Rate,
     /// A readable file that holds this PEM label.
     Pem(&'static str),
     Address,
     Addresses,
+    Network,
     Networks,
     Word(&'static [&'static str]),
     Secret,
     Table(&'static Section),
+    /// A table that is absent as a whole unless it is given.
+    Optional(&'static Section),
     Tables(&'static Section),
 }
 
@@ -80,6 +95,16 @@ pub(crate) enum Default {
     Is(&'static str),
 }
 
+impl Kind {
+    /// The keys of what is a table, or tables.
+    pub(crate) fn section(&self) -> Option<&'static Section> {
+        match self {
+            Self::Table(section) | Self::Optional(section) | Self::Tables(section) => Some(section),
+            _ => None,
+        }
+    }
+}
+
 impl Section {
     pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
@@ -87,8 +112,24 @@ impl Section {
 }
 
 /// Sections with keys of their own, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 10] =
-    [&LISTEN, &TLS, &SERVER, &SERVER_TLS, &USER, &AUTH, &POOL, &LIMITS, &LOG, &RUNTIME];
+pub(crate) const SECTIONS: [&Section; 16] = [
+    &LISTEN,
+    &TLS,
+    &SERVER,
+    &SERVER_TLS,
+    &USER,
+    &AUTH,
+    &POOL,
+    &CACHE,
+    &RULE,
+    &RULE_MATCH,
+    &RULE_CACHE,
+    &RULE_REWRITE,
+    &RULE_LIMIT,
+    &LIMITS,
+    &LOG,
+    &RUNTIME,
+];
 
 /// Why a listener keeps its address.
 const BOUND: &str = "sockets are bound once, at the start: restart Weir to change it";
@@ -115,6 +156,8 @@ pub(crate) static ROOT: Section = Section {
         key("user", Kind::Tables(&USER), Default::Unset("none"), USER.doc),
         table("auth", &AUTH),
         table("pool", &POOL),
+        table("cache", &CACHE),
+        key("rule", Kind::Tables(&RULE), Default::Unset("none"), RULE.doc),
         table("limits", &LIMITS),
         table("log", &LOG),
         table("runtime", &RUNTIME),

@@ -13,7 +13,6 @@ mod hints;
 mod keys;
 mod loader;
 mod mask;
-mod network;
 mod parse;
 mod report;
 mod schema;
@@ -25,7 +24,6 @@ mod walk;
 pub use address::{Address, AddressError};
 pub use diff::{Changes, diff};
 pub use loader::load;
-pub use network::IpNet;
 pub use parse::{from_backend, parse};
 pub use report::{Place, Problem, Report};
 pub use schema::schema;
@@ -34,3 +32,4 @@ pub use types::{
     Auth, ClientTls, Compression, Config, Io, Listen, Log, LogFormat, LogLevel, Pool, Server, ServerTls,
     Sharing, TlsMode, User,
 };
+pub use weir_model::IpNet;

@@ -104,7 +104,10 @@ fn section(known: Option<&Section>, table: &DeTable<'_>, hidden: &mut Vec<Range<
             hidden.push(name.span());
         }
         match (kind, value.get_ref()) {
-            (Some(Kind::Table(inner) | Kind::Tables(inner)), DeValue::Table(table)) => {
+            (
+                Some(Kind::Table(inner) | Kind::Optional(inner) | Kind::Tables(inner)),
+                DeValue::Table(table),
+            ) => {
                 section(Some(inner), table, hidden);
             }
             (Some(Kind::Tables(inner)), DeValue::Array(items)) => {
@@ -116,7 +119,9 @@ fn section(known: Option<&Section>, table: &DeTable<'_>, hidden: &mut Vec<Range<
                 }
             }
             (Some(Kind::Secret), DeValue::Table(table)) => source(table, hidden),
-            (None | Some(Kind::Secret | Kind::Table(_) | Kind::Tables(_)), _) => hide(value, hidden),
+            (None | Some(Kind::Secret | Kind::Table(_) | Kind::Optional(_) | Kind::Tables(_)), _) => {
+                hide(value, hidden)
+            }
             (Some(kind), _) => harmless(kind, value, hidden),
         }
     }

@@ -60,6 +60,11 @@ fn of_kind(kind: &Kind) -> Value {
         Kind::Names { max } => {
             json!({ "type": "array", "items": { "type": "string", "minLength": 1, "maxLength": max } })
         }
+        Kind::Text { .. } | Kind::Pattern | Kind::TableName | Kind::Network => {
+            json!({ "type": "string", "minLength": 1 })
+        }
+        Kind::Ratio => json!({ "type": "string", "pattern": "^[0-9]{1,3}(\\.[0-9]{1,4})?%$" }),
+        Kind::Rate => json!({ "type": "string", "pattern": "^[0-9]+/(s|m|h)$" }),
         Kind::Pem(_) | Kind::Address => json!({ "type": "string", "minLength": 1 }),
         Kind::Addresses | Kind::Networks => {
             json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
@@ -72,7 +77,7 @@ fn of_kind(kind: &Kind) -> Value {
             { "type": "object", "properties": { "file": { "type": "string" } }, "required": ["file"],
               "additionalProperties": false },
         ] }),
-        Kind::Table(inner) => section(inner),
+        Kind::Table(inner) | Kind::Optional(inner) => section(inner),
         // More than one server is refused by this version, but that is a sentence for `weir check`, not for a schema.
         Kind::Tables(inner) => json!({ "type": "array", "items": section(inner) }),
     }

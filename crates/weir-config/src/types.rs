@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_model::Limits;
+use weir_model::{Limits, Rule, words};
 
 use crate::{Address, IpNet, SecretString};
 
@@ -18,6 +18,9 @@ pub struct Config {
     pub auth: Auth,
     pub pool: Pool,
     pub limits: Limits,
+    pub cache: Cache,
+    /// In their order, no two of one name.
+    pub rules: Vec<Rule>,
     pub log: Log,
     /// Worker threads; 0 is one for each core.
     pub workers: usize,
@@ -114,35 +117,24 @@ pub struct Pool {
     pub reuse_timeout: Duration,
 }
 
+/// What the result cache may hold, and who may steer it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// Bytes of everything that it holds.
+    pub memory: usize,
+    /// The largest answer that is stored, in bytes; not above `memory`.
+    pub max_entry: usize,
+    /// Whose hints in comments are followed.
+    pub hints: HintsFrom,
+    /// The users of [`HintsFrom::Listed`].
+    pub hint_users: Vec<String>,
+}
+
 /// The log on standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
     pub format: LogFormat,
     pub level: LogLevel,
-}
-
-/// Declares a closed list of words as they stand in `weir.toml`.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        pub enum $name { $($(#[$of])* $variant),+ }
-
-        impl $name {
-            /// The words of `weir.toml`, in the order of the variants.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// The word for this value in `weir.toml`.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-
-            /// The value of a word of `weir.toml`.
-            pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
 }
 
 words! {
@@ -191,6 +183,17 @@ words! {
         Session = "session",
         /// For a statement or a transaction, or as long as something pins it.
         Transaction = "transaction",
+    }
+}
+
+words! {
+    /// Whose cache hints in comments are followed.
+    HintsFrom {
+        #[default]
+        All = "all",
+        /// Those of the users in `hint_users`.
+        Listed = "listed",
+        Off = "off",
     }
 }
 

@@ -89,7 +89,10 @@ impl Walk<'_> {
             }
             (Default::Required, _) => {
                 let message = format!("`{}` is missing in `{}`", key.name, section.header);
-                let hint = format!("it takes {}", hints::takes(&key.kind));
+                let hint = match key.kind {
+                    Kind::Optional(_) => hints::example(key),
+                    _ => format!("it takes {}", hints::takes(&key.kind)),
+                };
                 self.findings.push(Finding { missing: true, ..Finding::new(span.clone(), message, hint) });
                 None
             }
@@ -129,7 +132,13 @@ impl Walk<'_> {
                 self.secret_text(key, SecretString::new(text.as_ref()), false, span).map(Value::Secret)
             }
             (Kind::Secret, DeValue::Table(table)) => self.secret(key, table, span).map(Value::Secret),
-            (Kind::Table(section), DeValue::Table(table)) => {
+            (Kind::Text { max }, DeValue::String(text)) => self.text(key, *max, text, span),
+            (Kind::Pattern, DeValue::String(text)) => self.pattern(key, text, span),
+            (Kind::TableName, DeValue::String(text)) => self.table_name(key, text, span),
+            (Kind::Ratio, DeValue::String(text)) => self.ratio(key, text, span),
+            (Kind::Rate, DeValue::String(text)) => self.rate(key, text, span),
+            (Kind::Network, DeValue::String(text)) => self.network(key, text, span).map(Value::Network),
+            (Kind::Table(section) | Kind::Optional(section), DeValue::Table(table)) => {
                 Some(Value::Table(self.section(section, span, table)))
             }
             (Kind::Tables(section), DeValue::Array(items)) => {
@@ -199,5 +208,6 @@ fn unknown(section: &Section, name: &str, span: Range<usize>) -> Finding {
 }
 
 mod found;
+mod rules;
 mod secrets;
 mod values;

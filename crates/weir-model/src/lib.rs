@@ -1,12 +1,17 @@
-//! Words shared by every floor: server families, reasons, limits.
+//! Words shared by every floor: server families, reasons, limits, rules.
 //!
 //! This crate holds plain values only. It must not parse, decide, do I/O, read a clock or depend on any
 //! other crate of Weir; every other crate may depend on it.
 
 pub mod family;
 pub mod limits;
+mod network;
 pub mod reason;
+pub mod rule;
+mod words;
 
 pub use family::{ServerFamily, version_number};
 pub use limits::Limits;
+pub use network::IpNet;
 pub use reason::{AuthFailure, CloseReason};
+pub use rule::Rule;

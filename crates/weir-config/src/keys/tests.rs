@@ -34,10 +34,16 @@ fn markdown(section: &Section) -> String {
             Kind::Pem(_) => "file",
             Kind::Address => "address",
             Kind::Addresses => "list of addresses",
+            Kind::Network => "network",
             Kind::Networks => "list of networks",
+            Kind::Text { .. } => "string",
+            Kind::Pattern => "regular expression",
+            Kind::TableName => "table's name",
+            Kind::Ratio => "percentage",
+            Kind::Rate => "rate",
             Kind::Word(_) => "string",
             Kind::Secret => "secret",
-            Kind::Table(_) | Kind::Tables(_) => "table",
+            Kind::Table(_) | Kind::Optional(_) | Kind::Tables(_) => "table",
         };
         let default = match key.default {
             Default::Required => "required".to_owned(),
@@ -90,9 +96,9 @@ fn the_example_is_clean_and_shows_every_key() {
         .collect();
     assert_eq!(config(&plain), config(&example));
     for section in SECTIONS {
-        for key in
-            section.keys.iter().filter(|key| !matches!(section.header, "[server.tls]") || key.name == "mode")
-        {
+        let shown_elsewhere = |key: &&Key| matches!(section.header, "[server.tls]") && key.name != "mode";
+        let keys = section.keys.iter().filter(|key| !shown_elsewhere(key));
+        for key in keys.filter(|key| !rules::is_unsupported(section, key)) {
             let shown = plain.lines().any(|line| line.contains(&format!("{} = ", key.name)));
             assert!(shown, "{} {} is not in the example", section.header, key.name);
         }
@@ -120,7 +126,7 @@ fn every_default_is_in_the_schema() {
             let at = format!("{pointer}/properties/{}", key.name);
             let property = schema.pointer(&at).unwrap_or_else(|| panic!("{at} is missing"));
             match &key.kind {
-                Kind::Table(inner) => pointers.push((at.clone(), inner)),
+                Kind::Table(inner) | Kind::Optional(inner) => pointers.push((at.clone(), inner)),
                 Kind::Tables(inner) => pointers.push((format!("{at}/items"), inner)),
                 _ => {}
             }
@@ -149,12 +155,16 @@ fn other(key: &Key) -> String {
         Kind::Pem(_) => "\"other.pem\"".to_owned(),
         Kind::Address => "\"192.0.2.1:1\"".to_owned(),
         Kind::Addresses => "[\"192.0.2.2:2\"]".to_owned(),
+        Kind::Network => "\"192.0.2.0/24\"".to_owned(),
         Kind::Networks => "[\"192.0.2.0/24\"]".to_owned(),
+        Kind::Text { .. } | Kind::Pattern | Kind::TableName => "\"other\"".to_owned(),
+        Kind::Ratio => "\"7%\"".to_owned(),
+        Kind::Rate => "\"7/s\"".to_owned(),
         Kind::Word(words) => {
             format!("\"{}\"", words.iter().find(|w| key.default_text() != format!("\"{w}\"")).unwrap())
         }
         Kind::Secret => "{ env = \"OTHER\" }".to_owned(),
-        Kind::Table(_) | Kind::Tables(_) => unreachable!("tables have keys"),
+        Kind::Table(_) | Kind::Optional(_) | Kind::Tables(_) => unreachable!("tables have keys"),
     }
 }
 
@@ -168,7 +178,8 @@ impl Key {
 fn each_key_that_changes_is_told_and_only_it() {
     let user = "[[user]]\nname = \"app\"\npassword = \"old\"\n";
     let old = config(&format!("{LEAST}{user}"));
-    for section in SECTIONS {
+    // Rules are compared as a whole, see `diff/rules/tests.rs`.
+    for section in SECTIONS.into_iter().filter(|section| !section.header.contains("rule")) {
         for key in section.keys.iter().filter(|key| !matches!(key.kind, Kind::Table(_))) {
             let line = format!("{} = {}\n", key.name, other(key));
             let (mut server, mut listed, mut rest) = (LEAST.to_owned(), user.to_owned(), String::new());
@@ -185,6 +196,15 @@ fn each_key_that_changes_is_told_and_only_it() {
             *target = format!("{kept}{line}");
             // A certificate and its key only go together, so the difference shows both.
             let pair = matches!(key.name, "cert" | "key");
+            // Users are only listed where they are asked for.
+            let listed_hints = matches!(key.name, "hints" | "hint_users");
+            if listed_hints {
+                rest.push_str(if key.name == "hints" {
+                    "hint_users = [\"x\"]\n"
+                } else {
+                    "hints = \"listed\"\n"
+                });
+            }
             if pair {
                 rest.push_str(if key.name == "cert" { "key = \"k\"\n" } else { "cert = \"c\"\n" });
             }
@@ -201,7 +221,7 @@ fn each_key_that_changes_is_told_and_only_it() {
             };
             let expected = match (section.header, key.name) {
                 ("[[user]]", "name") => 2,
-                _ => 1 + usize::from(pair),
+                _ => 1 + usize::from(pair || listed_hints),
             };
             assert_eq!(
                 (told.len(), quiet.len()),
@@ -229,5 +249,23 @@ fn words_of_the_table_are_words_of_the_types() {
     }
     for word in LogLevel::WORDS {
         assert_eq!(LogLevel::from_word(word).unwrap().as_str(), *word);
+    }
+}
+
+#[test]
+fn what_is_not_supported_says_so_and_is_refused() {
+    for name in UNSUPPORTED {
+        let key = RULE.key(name).unwrap();
+        assert!(key.doc.starts_with("Not supported by this version. "), "{name}");
+        let value = match &key.kind {
+            Kind::Optional(_) if *name == "rewrite" => "{ pattern = 'a', with = 'b' }".to_owned(),
+            Kind::Optional(_) => "{ concurrency = 1 }".to_owned(),
+            _ => other(key),
+        };
+        let text = format!("{LEAST}[[rule]]\nname = \"r\"\nmatch = {{}}\n{name} = {value}\n");
+        let report = parse("weir.toml", &text, &|_| None, &pem).unwrap_err();
+        let [problem] = report.problems() else { panic!("{report}") };
+        assert_eq!(problem.message, format!("`{name}` is not supported by this version of Weir"));
+        assert_eq!(problem.place.as_ref().unwrap().line, 7);
     }
 }

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_model::rule::{Rate, Ratio, TableMatch};
+
 use crate::{Address, IpNet, SecretString};
 
 /// A table whose values have been checked one by one.
@@ -34,7 +36,11 @@ pub(crate) enum Value {
     Path(PathBuf),
     Address(Address),
     Addresses(Vec<(Address, Range<usize>)>),
+    Network(IpNet),
     Networks(Vec<IpNet>),
+    TableName(TableMatch),
+    Ratio(Ratio),
+    Rate(Rate),
     Secret(SecretString),
     Table(Found),
     Tables(Vec<Found>),

@@ -1,0 +1,262 @@
+//! `[cache]` and `[[rule]]`: what is done with which statements.
+
+use std::time::Duration;
+
+use weir_model::rule::{CacheMode, CacheShare, RuleCommand, RuleKind};
+
+#[cfg(test)]
+use super::Key;
+use super::{DAY, Default, Kind, SECOND, Section, key};
+use crate::types::HintsFrom;
+
+/// Keys of `[[rule]]` that the check refuses because nothing acts upon them yet. A rule that does not do what it says
+/// must not be accepted.
+pub(crate) const UNSUPPORTED: &[&str] = &["rewrite", "deny", "limit", "timeout"];
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+pub(super) static CACHE: Section = Section {
+    header: "[cache]",
+    doc: "The result cache. It is empty until a rule with `cache` says what to keep.",
+    keys: &[
+        super::fixed(
+            key(
+                "memory",
+                Kind::Size { min: 1 << 20, max: 1 << 40 },
+                Default::Is("\"256MiB\""),
+                "Memory of everything that the cache holds: answers, keys and indexes. It is taken as answers come in, \
+                 so without a rule it is not taken.",
+            ),
+            "the cache is made once and kept across reloads: restart Weir to change it",
+        ),
+        key(
+            "max_entry",
+            Kind::Size { min: 1 << 10, max: 1 << 30 },
+            Default::Is("\"1MiB\""),
+            "The largest answer that is kept. A larger one passes by. Not above `memory`.",
+        ),
+        key(
+            "hints",
+            Kind::Word(HintsFrom::WORDS),
+            Default::Is("\"all\""),
+            "Whose hints in comments (`/*nocache*/`, `/*wipe*/`, `/*weir: ttl=5s*/`) are followed: `all` users', those \
+             of the users in `hint_users` (`listed`), or nobody's (`off`).",
+        ),
+        key(
+            "hint_users",
+            Kind::Names { max: 80 },
+            Default::Is("[]"),
+            "The users whose hints are followed with `hints = \"listed\"`.",
+        ),
+    ],
+};
+
+pub(super) static RULE: Section = Section {
+    header: "[[rule]]",
+    doc: "What is done with the statements that match. Rules are tried in their order, and the first one that matches \
+          decides, unless it has `continue`. Without rules nothing is done. A rule that only matches leaves its \
+          statements alone, so it is an exception from the rules below it.",
+    keys: &[
+        key(
+            "name",
+            Kind::Name { max: 64 },
+            Default::Required,
+            "Its name in logs, metrics and commands, unique: letters, digits, `.`, `_` and `-`.",
+        ),
+        key(
+            "match",
+            Kind::Optional(&RULE_MATCH),
+            Default::Required,
+            "Which statements: all that is given must hold. `{}` is every statement.",
+        ),
+        key("cache", Kind::Optional(&RULE_CACHE), Default::Unset("nothing is cached"), RULE_CACHE.doc),
+        key("rewrite", Kind::Optional(&RULE_REWRITE), Default::Unset("sent as it is"), RULE_REWRITE.doc),
+        key(
+            "deny",
+            Kind::Text { max: 512 },
+            Default::Unset("not denied"),
+            "Not supported by this version. The text of the error that the client gets instead of an answer.",
+        ),
+        key("limit", Kind::Optional(&RULE_LIMIT), Default::Unset("not limited"), RULE_LIMIT.doc),
+        key(
+            "timeout",
+            Kind::Duration { min: MILLISECOND, max: DAY, zero: None },
+            Default::Unset("no timeout"),
+            "Not supported by this version. How long the statement may run.",
+        ),
+        key(
+            "continue",
+            Kind::Flag,
+            Default::Is("false"),
+            "Whether rules below may add what this one leaves open.",
+        ),
+    ],
+};
+
+pub(super) static RULE_MATCH: Section = Section {
+    header: "[rule.match]",
+    doc: "Which statements a rule is about. Upper and lower case of ASCII letters are one in `schema` and `table`, for \
+          servers differ in whether they matter.",
+    keys: &[
+        key(
+            "schema",
+            Kind::Name { max: 64 },
+            Default::Unset("any"),
+            "The session's current schema, as `SELECT DATABASE()` shows it.",
+        ),
+        key(
+            "user",
+            Kind::Name { max: 80 },
+            Default::Unset("any"),
+            "The user name with which the client logged in.",
+        ),
+        key(
+            "client",
+            Kind::Network,
+            Default::Unset("any"),
+            "The network of the client's address. A client of a unix socket has no address and matches none.",
+        ),
+        key(
+            "digest",
+            Kind::Text { max: 65_536 },
+            Default::Unset("any"),
+            "A statement. All that differ from it in literals, blanks and comments only match.",
+        ),
+        key(
+            "pattern",
+            Kind::Pattern,
+            Default::Unset("any"),
+            "A [regular expression](https://docs.rs/regex/latest/regex/#syntax) that is found somewhere in the \
+             statement without its plain comments. It is matched byte by byte, `.` is any byte, also a line's end, and \
+             `(?i)` makes upper and lower case one.",
+        ),
+        key(
+            "table",
+            Kind::TableName,
+            Default::Unset("any"),
+            "A table that the statement names, `table` or `schema.table`. A name without a schema in the statement is \
+             one of the current schema.",
+        ),
+        key(
+            "kind",
+            Kind::Word(RuleKind::WORDS),
+            Default::Unset("any"),
+            "What kind of statement it is. `read` changes and locks nothing.",
+        ),
+        key(
+            "command",
+            Kind::Word(RuleCommand::WORDS),
+            Default::Unset("any"),
+            "How it comes: `query` is a statement as text (COM_QUERY), `prepare` and `execute` are those of prepared \
+             statements (COM_STMT_PREPARE, COM_STMT_EXECUTE).",
+        ),
+    ],
+};
+
+pub(super) static RULE_CACHE: Section = Section {
+    header: "[rule.cache]",
+    doc: "How answers to the statements of a rule are cached. Only reads outside transactions are, and only where the \
+          answer depends on nothing but the data.",
+    keys: &[
+        key(
+            "ttl",
+            Kind::Duration { min: MILLISECOND, max: YEAR, zero: None },
+            Default::Unset("required unless `mode` is `off`"),
+            "How old an answer may become.",
+        ),
+        key(
+            "soft_ttl",
+            Kind::Duration { min: MILLISECOND, max: YEAR, zero: None },
+            Default::Unset("that of `ttl`"),
+            "From this age on, one client's statement refreshes the answer while others still get the old one. Below \
+             `ttl`.",
+        ),
+        key(
+            "stale_if_error",
+            Kind::Duration { min: SECOND, max: YEAR, zero: Some("not at all") },
+            Default::Is("\"0s\""),
+            "How long after `ttl` an answer may be served when the server cannot give one. Counted apart.",
+        ),
+        key(
+            "mode",
+            Kind::Word(CacheMode::WORDS),
+            Default::Is("\"serve\""),
+            "`serve`: hits are served. `shadow`: nothing is served, it is only measured what would have been. `off`: \
+             not cached, whatever rules below say.",
+        ),
+        key(
+            "share",
+            Kind::Word(CacheShare::WORDS),
+            Default::Is("\"user\""),
+            "Who may get an answer: the `user` for whom it was stored, or also others, once Weir has verified by their \
+             `grants` that they may read the same tables.",
+        ),
+        key(
+            "views",
+            Kind::Flag,
+            Default::Is("false"),
+            "Whether answers out of views are cached although a view's definition may hide `NOW()` or `CURRENT_USER()`. \
+             Off: only those whose definition passes.",
+        ),
+        key(
+            "own_writes",
+            Kind::Flag,
+            Default::Is("true"),
+            "Whether a session always sees its own writes: it is not served an answer from before its last one.",
+        ),
+        key(
+            "verify",
+            Kind::Ratio,
+            Default::Is("\"0%\""),
+            "The share of hits that Weir runs again behind the answer, to measure how often and how long answers were \
+             stale. It costs as many statements on the server.",
+        ),
+    ],
+};
+
+pub(super) static RULE_REWRITE: Section = Section {
+    header: "[rule.rewrite]",
+    doc: "Not supported by this version. Changes the statement before it is sent.",
+    keys: &[
+        key(
+            "pattern",
+            Kind::Pattern,
+            Default::Required,
+            "A regular expression over the statement without its plain comments.",
+        ),
+        key(
+            "with",
+            Kind::Text { max: 65_536 },
+            Default::Required,
+            "What stands in place of what it matched; `$1` is its first group.",
+        ),
+    ],
+};
+
+pub(super) static RULE_LIMIT: Section = Section {
+    header: "[rule.limit]",
+    doc: "Not supported by this version. Limits how much of it runs.",
+    keys: &[
+        key(
+            "concurrency",
+            Kind::Count { min: 1, max: 1_000_000 },
+            Default::Unset("no limit"),
+            "Statements that run at once.",
+        ),
+        key("rate", Kind::Rate, Default::Unset("no limit"), "Statements in a time: `100/s`, `20/m`, `5/h`."),
+        key(
+            "queue",
+            Kind::Duration { min: MILLISECOND, max: DAY, zero: Some("refused at once") },
+            Default::Is("\"0s\""),
+            "How long a statement above the limit waits before it is refused.",
+        ),
+    ],
+};
+
+/// Whether a key belongs to what the check refuses.
+#[cfg(test)]
+pub(super) fn is_unsupported(section: &Section, key: &Key) -> bool {
+    let within = |header: &str| UNSUPPORTED.iter().any(|name| header == format!("[rule.{name}]"));
+    within(section.header) || (section.header == "[[rule]]" && UNSUPPORTED.contains(&key.name))
+}
