@@ -219,8 +219,16 @@ impl<K: Eq + Hash + Clone, C> Waiting<K, C> {
 
     /// The right to open a connection, if there may be one more by now. After it, this has been served.
     pub fn hurry(&mut self) -> Option<Grant<C>> {
-        let grant = self.pool.state.lock().hurry(self.ticket, Instant::now())?;
+        let now = Instant::now();
+        let (grant, wake) = {
+            let mut state = self.pool.state.lock();
+            let grant = state.hurry(self.ticket, now)?;
+            // Where that was the last room, the others are to have what is idle of another account.
+            let wake = if state.has_room() { None } else { state.next(now) };
+            (grant, wake)
+        };
         self.receiver = None;
+        self.pool.deliver(wake, now);
         Some(grant)
     }
 

@@ -343,9 +343,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
     /// The best there is: the last one used by this worker, one of another worker, a new one, one of another account.
     fn take(&mut self, key: &K, worker: usize, now: Instant) -> Option<Grant<C>> {
         if let Some(shelves) = self.idle.get_mut(key)
-            && let Some(shelf) = fullest(shelves, worker)
-            && shelf.back().is_some_and(|idle| idle.until > now)
-            && let Some(idle) = shelf.pop_back()
+            && let Some(idle) = last_used(shelves, worker, now)
         {
             self.idle_count -= 1;
             return Some(Grant::Idle(idle.connection));
@@ -378,11 +376,17 @@ pub struct Returned<C, W> {
     pub wake: Option<Wake<C, W>>,
 }
 
-/// The worker's own shelf, or else the one with most on it.
-fn fullest<C>(shelves: &mut [VecDeque<Idle<C>>], worker: usize) -> Option<&mut VecDeque<Idle<C>>> {
-    let own = shelves.get(worker).is_some_and(|shelf| !shelf.is_empty());
-    let at = if own { worker } else { (0..shelves.len()).max_by_key(|&at| shelves[at].len())? };
-    shelves.get_mut(at).filter(|shelf| !shelf.is_empty())
+/// The last one used of the worker's own, or else of those of the worker that has most. What is too old lies there until it is
+/// swept, and hides nothing.
+fn last_used<C>(shelves: &mut [VecDeque<Idle<C>>], worker: usize, now: Instant) -> Option<Idle<C>> {
+    let last = |shelf: &VecDeque<Idle<C>>| shelf.iter().rposition(|idle| idle.until > now);
+    let of_others = || {
+        let found = shelves.iter().enumerate().filter_map(|(at, shelf)| Some((at, last(shelf)?)));
+        found.max_by_key(|(at, _)| shelves[*at].len())
+    };
+    let own = shelves.get(worker).and_then(last).map(|place| (worker, place));
+    let (at, place) = own.or_else(of_others)?;
+    shelves.get_mut(at)?.remove(place)
 }
 
 #[cfg(test)]

@@ -43,6 +43,23 @@ fn a_place_to_pin_goes_back_with_a_waiter_that_leaves() {
     assert_eq!(pool.usage(), Usage { open: 1, idle: 0, waiting: 0, pinned: 0 });
 }
 
+#[test]
+fn when_the_last_room_is_taken_the_others_have_what_is_idle_of_another_account() {
+    let (pool, now) = (Pool::<u8, u32>::new(PoolLimits { max: 3, ..LIMITS }, 1), Instant::now());
+    for _ in 0..2 {
+        let Found::Now(Grant::Open) = pool.checkout(&1, Need::Statement, 0, now) else { panic!() };
+        pool.opened(now);
+    }
+    let now = Instant::now();
+    assert_eq!(pool.checkin(1, 7, 0, now, until(now)), None);
+    // The other of account 1 is likely to come back soon, too.
+    let Found::Queued(mut first) = pool.checkout(&2, Need::Statement, 0, now) else { panic!() };
+    let Found::Queued(second) = pool.checkout(&2, Need::Statement, 0, now) else { panic!() };
+    let grant = std::iter::repeat_with(|| first.hurry()).flatten().next();
+    assert_eq!((grant, pool.usage().waiting), (Some(Grant::Open), 0));
+    assert_eq!(runtime().block_on(second), Grant::Replace(7));
+}
+
 /// Many tasks on four workers use two connections; some give up at random moments.
 #[test]
 fn no_connection_is_used_twice_at_a_time_and_none_is_lost() {

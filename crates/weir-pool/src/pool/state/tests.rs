@@ -215,6 +215,21 @@ fn what_is_too_old_or_not_needed_is_swept() {
 }
 
 #[test]
+fn what_is_too_old_hides_nothing() {
+    let (mut state, now) = (S::new(limits(8), 2), Instant::now());
+    for _ in 0..3 {
+        assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
+    }
+    assert!(back(&mut state, 1, 0, 1, now).is_none());
+    assert!(back(&mut state, 1, 1, 0, now).is_none());
+    assert_eq!(state.checkin(1, 2, 0, now, now + OPEN_AFTER).close, None);
+    assert_eq!(out(&mut state, 1, 0, now + OPEN_AFTER), Checkout::Idle(1));
+    // What is left of this worker's is too old, and the other's is not.
+    assert_eq!(out(&mut state, 1, 0, now + OPEN_AFTER), Checkout::Idle(0));
+    assert_eq!(state.sweep(now + OPEN_AFTER), [2]);
+}
+
+#[test]
 fn a_lowered_limit_is_reached_as_connections_come_back() {
     let (mut state, now) = (S::new(limits(3), 1), Instant::now());
     for _ in 0..3 {
