@@ -1,6 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
+mod simulation;
+
 type S = State<u8, u32, u32>;
 
 const MINUTE: Duration = Duration::from_secs(60);
