@@ -1,0 +1,181 @@
+//! What is counted for each rule.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::reason::{DropReason, Refusal};
+
+/// Threads that count the same mostly meet in different stripes.
+const STRIPES: usize = 8;
+
+/// What is counted often: in stripes, chosen by the part of the cache where it happens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Often {
+    Hits,
+    HitBytes,
+    SavedMicros,
+    Misses,
+    Waits,
+    Fills,
+    Evicted,
+    Expired,
+}
+
+/// What is counted seldom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Seldom {
+    Refreshes,
+    StaleServed,
+    Wiped,
+    Handovers,
+    ShadowSeen,
+    ShadowHits,
+    ShadowStale,
+    ShadowSavedMicros,
+    Verified,
+    Mismatched,
+    Samples,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Stripe([AtomicU64; Often::Expired as usize + 1]);
+
+/// A rule as the cache knows it: a name and counters. [`crate::Cache::rule`] hands them out.
+#[derive(Debug)]
+pub struct Rule {
+    name: Box<str>,
+    often: [Stripe; STRIPES],
+    seldom: [AtomicU64; Seldom::Samples as usize + 1],
+    dropped: [AtomicU64; DropReason::ALL.len()],
+    refused: [AtomicU64; Refusal::ALL.len()],
+    entries: AtomicI64,
+    bytes: AtomicI64,
+}
+
+impl Rule {
+    pub(crate) fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            often: Default::default(),
+            seldom: Default::default(),
+            dropped: Default::default(),
+            refused: std::array::from_fn(|_| AtomicU64::new(0)),
+            entries: AtomicI64::new(0),
+            bytes: AtomicI64::new(0),
+        })
+    }
+
+    /// Its name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Counts a statement that the rule names and the cache leaves alone.
+    pub fn refuse(&self, reason: Refusal) {
+        self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> RuleStats {
+        let often = |of: Often| self.often.iter().map(|s| s.0[of as usize].load(Ordering::Relaxed)).sum();
+        let seldom = |of: Seldom| self.seldom[of as usize].load(Ordering::Relaxed);
+        let gauge = |of: &AtomicI64| u64::try_from(of.load(Ordering::Relaxed)).unwrap_or(0);
+        let all = |of: &[AtomicU64]| of.iter().map(|n| n.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        RuleStats {
+            name: self.name.clone(),
+            entries: gauge(&self.entries),
+            bytes: gauge(&self.bytes),
+            hits: often(Often::Hits),
+            hit_bytes: often(Often::HitBytes),
+            saved: Duration::from_micros(often(Often::SavedMicros)),
+            misses: often(Often::Misses),
+            waits: often(Often::Waits),
+            fills: often(Often::Fills),
+            evicted: often(Often::Evicted),
+            expired: often(Often::Expired),
+            refreshes: seldom(Seldom::Refreshes),
+            stale_served: seldom(Seldom::StaleServed),
+            wiped: seldom(Seldom::Wiped),
+            handovers: seldom(Seldom::Handovers),
+            shadow_seen: seldom(Seldom::ShadowSeen),
+            shadow_hits: seldom(Seldom::ShadowHits),
+            shadow_stale: seldom(Seldom::ShadowStale),
+            shadow_saved: Duration::from_micros(seldom(Seldom::ShadowSavedMicros)),
+            verified: seldom(Seldom::Verified),
+            mismatched: seldom(Seldom::Mismatched),
+            dropped: DropReason::ALL.iter().copied().zip(all(&self.dropped)).collect(),
+            refused: Refusal::ALL.iter().copied().zip(all(&self.refused)).collect(),
+        }
+    }
+
+    pub(crate) fn often(&self, stripe: usize, of: Often, n: u64) {
+        self.often[stripe % STRIPES].0[of as usize].fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts and returns how many there were before.
+    pub(crate) fn seldom(&self, of: Seldom, n: u64) -> u64 {
+        self.seldom[of as usize].fetch_add(n, Ordering::Relaxed)
+    }
+
+    pub(crate) fn dropped(&self, reason: DropReason) {
+        self.dropped[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// `sign` is 1 for an entry that comes, -1 for one that goes.
+    pub(crate) fn hold(&self, sign: i64, bytes: usize) {
+        self.entries.fetch_add(sign, Ordering::Relaxed);
+        self.bytes.fetch_add(sign * i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+}
+
+/// What was counted for one rule since it is known. Times are sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleStats {
+    pub name: Box<str>,
+    /// Entries stored at the moment, shadow marks included.
+    pub entries: u64,
+    /// Bytes of them in memory.
+    pub bytes: u64,
+    /// Answers from the cache, those of `waits`, `stale_served` not included.
+    pub hits: u64,
+    /// Bytes of packets of those.
+    pub hit_bytes: u64,
+    /// Time that the server took for the answers that were then served from the cache.
+    pub saved: Duration,
+    /// Statements that found nothing and went to the server.
+    pub misses: u64,
+    /// Statements that found another asking the same, and waited for it.
+    pub waits: u64,
+    /// Answers stored.
+    pub fills: u64,
+    /// Entries that made room for others.
+    pub evicted: u64,
+    /// Entries removed because they were too old.
+    pub expired: u64,
+    /// Statements that found an entry older than its soft TTL and renewed it.
+    pub refreshes: u64,
+    /// Answers served past their TTL because the server failed.
+    pub stale_served: u64,
+    /// Entries removed by a wipe.
+    pub wiped: u64,
+    /// How often a statement that waited had to take over from one that failed.
+    pub handovers: u64,
+    /// Statements observed in shadow mode.
+    pub shadow_seen: u64,
+    /// Those of them that would have been answered from the cache.
+    pub shadow_hits: u64,
+    /// Those of `shadow_hits` whose answer was another by then.
+    pub shadow_stale: u64,
+    /// Time that the server took for `shadow_hits`.
+    pub shadow_saved: Duration,
+    /// Served answers that were compared with a fresh one.
+    pub verified: u64,
+    /// Those of them that differed.
+    pub mismatched: u64,
+    /// Answers that were to be stored and were not, by reason.
+    pub dropped: Vec<(DropReason, u64)>,
+    /// Statements that the cache left alone, by reason.
+    pub refused: Vec<(Refusal, u64)>,
+}

@@ -1,0 +1,236 @@
+//! What an entry is about, and how a wipe names entries.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::charge::{Budget, arc_size, resident};
+use crate::rule::Rule;
+
+/// What a statement's answer is about. One for all statements that agree in it: entries share it, and it is
+/// counted once.
+#[derive(Debug)]
+pub struct Scope {
+    rule: Arc<Rule>,
+    digest: u64,
+    schema: Option<Box<str>>,
+    tables: Tables,
+    user: Box<str>,
+    tags: Vec<Box<str>>,
+    /// Entries that hold it.
+    holders: AtomicUsize,
+}
+
+/// The tables an answer was made of. Names are compared without regard to case: on a server that tells case apart, a
+/// wipe may so take more than it names, never less.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tables {
+    Known(Vec<Table>),
+    /// Any; a wipe of any table or schema covers it.
+    Unknown,
+}
+
+/// A table's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Table {
+    schema: Box<str>,
+    name: Box<str>,
+}
+
+impl Table {
+    pub fn new(schema: &str, name: &str) -> Self {
+        Self { schema: fold(schema), name: fold(name) }
+    }
+}
+
+impl Scope {
+    /// `digest` is the id of the statement's digest, `schema` the session's default schema, `user` the name of the
+    /// account.
+    pub fn new(rule: Arc<Rule>, digest: u64, user: &str) -> Self {
+        Self {
+            rule,
+            digest,
+            schema: None,
+            tables: Tables::Unknown,
+            user: user.into(),
+            tags: Vec::new(),
+            holders: AtomicUsize::new(0),
+        }
+    }
+
+    /// With the session's default schema.
+    #[must_use]
+    pub fn with_schema(mut self, schema: &str) -> Self {
+        self.schema = Some(fold(schema));
+        self
+    }
+
+    /// With the tables it reads, those behind views included. Without this call they are unknown.
+    #[must_use]
+    pub fn with_tables(mut self, tables: Tables) -> Self {
+        self.tables = tables;
+        self
+    }
+
+    /// With one more tag.
+    #[must_use]
+    pub fn with_tag(mut self, tag: &str) -> Self {
+        self.tags.push(tag.into());
+        self
+    }
+
+    pub fn rule(&self) -> &Arc<Rule> {
+        &self.rule
+    }
+
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        self.tags.iter().map(|t| &**t)
+    }
+
+    /// The first entry that holds it pays for it.
+    pub(crate) fn hold(&self, budget: &Budget) {
+        if self.holders.fetch_add(1, Ordering::Relaxed) == 0 {
+            budget.add(self.size());
+        }
+    }
+
+    /// The opposite of [`Scope::hold`].
+    pub(crate) fn release(&self, budget: &Budget) {
+        if self.holders.fetch_sub(1, Ordering::Relaxed) == 1 {
+            budget.sub(self.size());
+        }
+    }
+
+    fn size(&self) -> usize {
+        let text = |s: &str| resident(s.len());
+        let tables = match &self.tables {
+            Tables::Known(tables) => {
+                let names = tables.iter().map(|t| text(&t.schema) + text(&t.name));
+                resident(tables.capacity() * size_of::<Table>()) + names.sum::<usize>()
+            }
+            Tables::Unknown => 0,
+        };
+        let tags = resident(self.tags.capacity() * size_of::<Box<str>>())
+            + self.tags.iter().map(|t| text(t)).sum::<usize>();
+        let names = self.schema.as_deref().map_or(0, text) + text(&self.user);
+        resident(arc_size::<Self>()) + names + tables + tags
+    }
+}
+
+/// Which entries a wipe takes: those for which everything that is given is so. Nothing given means all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector {
+    pub(crate) key: Option<Box<[u8]>>,
+    rule: Option<Box<str>>,
+    digest: Option<u64>,
+    schema: Option<Box<str>>,
+    table: Option<Table>,
+    tag: Option<Box<str>>,
+    user: Option<Box<str>>,
+}
+
+impl Selector {
+    /// Every entry.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The entry with these bytes as its key.
+    #[must_use]
+    pub fn key(mut self, key: &[u8]) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Entries that the rule of this name had stored.
+    #[must_use]
+    pub fn rule(mut self, name: &str) -> Self {
+        self.rule = Some(name.into());
+        self
+    }
+
+    /// Entries of statements with this digest.
+    #[must_use]
+    pub fn digest(mut self, digest: u64) -> Self {
+        self.digest = Some(digest);
+        self
+    }
+
+    /// Entries of sessions with this default schema, and those that read a table of it.
+    #[must_use]
+    pub fn schema(mut self, schema: &str) -> Self {
+        self.schema = Some(fold(schema));
+        self
+    }
+
+    /// Entries that read the table.
+    #[must_use]
+    pub fn table(mut self, schema: &str, name: &str) -> Self {
+        self.table = Some(Table::new(schema, name));
+        self
+    }
+
+    /// Entries with the tag.
+    #[must_use]
+    pub fn tag(mut self, tag: &str) -> Self {
+        self.tag = Some(tag.into());
+        self
+    }
+
+    /// Entries that were stored for this user.
+    #[must_use]
+    pub fn user(mut self, user: &str) -> Self {
+        self.user = Some(user.into());
+        self
+    }
+
+    /// Whether entries of the scope are taken, keys aside.
+    pub(crate) fn covers(&self, scope: &Scope) -> bool {
+        let same = |wanted: &Option<Box<str>>, is: &str| wanted.as_deref().is_none_or(|w| w == is);
+        same(&self.rule, scope.rule.name())
+            && self.digest.is_none_or(|d| d == scope.digest)
+            && same(&self.user, &scope.user)
+            && self.tag.as_ref().is_none_or(|t| scope.tags.contains(t))
+            && self.schema.as_ref().is_none_or(|s| scope.touches(s))
+            && self.table.as_ref().is_none_or(|t| scope.reads(t))
+    }
+
+    /// Bytes it takes in memory.
+    pub(crate) fn size(&self) -> usize {
+        let names = [&self.rule, &self.schema, &self.tag, &self.user];
+        let text = |s: &Option<Box<str>>| s.as_ref().map_or(0, |s| resident(s.len()));
+        let table = self.table.as_ref().map_or(0, |t| resident(t.schema.len()) + resident(t.name.len()));
+        size_of::<Self>() + names.into_iter().map(text).sum::<usize>() + table
+    }
+}
+
+impl Scope {
+    fn reads(&self, table: &Table) -> bool {
+        match &self.tables {
+            Tables::Known(tables) => tables.contains(table),
+            Tables::Unknown => true,
+        }
+    }
+
+    fn touches(&self, schema: &str) -> bool {
+        let reads = match &self.tables {
+            Tables::Known(tables) => tables.iter().any(|t| &*t.schema == schema),
+            Tables::Unknown => true,
+        };
+        reads || self.schema.as_deref() == Some(schema)
+    }
+}
+
+fn fold(name: &str) -> Box<str> {
+    name.to_lowercase().into()
+}
+
+#[cfg(test)]
+mod tests;
