@@ -12,5 +12,5 @@ mod upstream;
 pub use dial::dial;
 pub use error::{ConnectError, RefusedLogin};
 pub use login::{LoginRequest, ServerConnection, change_user, login, login_beside};
-pub use pool::{Found, Grant, HURRY_EVERY, Need, OPEN_AFTER, Pool, PoolLimits, Usage, Waiting};
+pub use pool::{FEW, Found, Grant, LOOK_EVERY, Need, Pool, PoolLimits, Usage, Waiting};
 pub use upstream::{Place, Slot, Target, Trouble, Upstream};

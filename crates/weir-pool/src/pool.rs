@@ -12,12 +12,11 @@ use std::hash::Hash;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 
 use state::{Checkout, State, Ticket, Wake};
-pub use state::{Grant, HURRY_EVERY, Need, OPEN_AFTER, PoolLimits};
+pub use state::{FEW, Grant, LOOK_EVERY, Need, PoolLimits};
 
 /// The connections of one server. `K` tells accounts (and what else must be equal to share a connection) apart.
 #[derive(Debug)]
@@ -67,37 +66,26 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
     /// [`Pool::opened`] must be called once the attempt has ended; after it and [`Grant::Replace`], [`Pool::closed`] must be called once if the connection cannot be made.
     pub fn checkout(self: &Arc<Self>, key: &K, need: Need, worker: usize, now: Instant) -> Found<K, C> {
         let mut receiver = None;
-        let (checkout, has_room) = {
-            let mut state = self.state.lock();
-            let checkout = state.checkout(key, need, worker, now, || {
-                let (sender, receive) = oneshot::channel();
-                receiver = Some(receive);
-                Wakeup { sender, key: key.clone(), need, worker }
-            });
-            (checkout, state.has_room())
-        };
+        let checkout = self.state.lock().checkout(key, need, worker, now, || {
+            let (sender, receive) = oneshot::channel();
+            receiver = Some(receive);
+            Wakeup { sender, key: key.clone(), need, worker }
+        });
         match (checkout, receiver) {
             (Checkout::Idle(connection), _) => Found::Now(Grant::Idle(connection)),
             (Checkout::Open, _) => Found::Now(Grant::Open),
             (Checkout::Replace(connection), _) => Found::Now(Grant::Replace(connection)),
             (Checkout::Wait(ticket), Some(receiver)) => {
                 let pool = Arc::clone(self);
-                Found::Queued(Waiting {
-                    pool,
-                    key: key.clone(),
-                    need,
-                    worker,
-                    ticket,
-                    has_room,
-                    receiver: Some(receiver),
-                })
+                let receiver = Some(receiver);
+                Found::Queued(Waiting { pool, key: key.clone(), need, worker, ticket, receiver })
             }
             (Checkout::Wait(_) | Checkout::Refused, _) => Found::Full,
         }
     }
 
     /// A connection comes back in order, to be used until `until`. Returns it if it is not wanted any more.
-    pub fn checkin(&self, key: K, connection: C, worker: usize, now: Instant, until: Instant) -> Option<C> {
+    pub fn checkin(&self, key: &K, connection: C, worker: usize, now: Instant, until: Instant) -> Option<C> {
         let returned = self.state.lock().checkin(key, connection, worker, now, until);
         self.deliver(returned.wake, now);
         returned.close
@@ -124,6 +112,14 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
     pub fn unpinned(&self, now: Instant) {
         let wake = self.state.lock().unpinned(now);
         self.deliver(wake, now);
+    }
+
+    /// Judges whether there should be more connections; to be called every [`LOOK_EVERY`] while statements wait. Returned is for how
+    /// long the first of them has waited, if there still is one.
+    pub fn tick(&self, now: Instant) -> Option<Duration> {
+        let wake = self.state.lock().tick(now);
+        self.deliver(wake, now);
+        self.state.lock().longest_wait(now)
     }
 
     /// Idle connections that are to be closed now; to be called about once a second.
@@ -185,7 +181,7 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
                 None
             }
             // It was idle a moment ago; how long it may live is judged by who takes it next.
-            Grant::Idle(connection) => self.checkin(key, connection, worker, now, now + GIVEN_BACK),
+            Grant::Idle(connection) => self.checkin(&key, connection, worker, now, now + GIVEN_BACK),
             Grant::Replace(connection) => {
                 self.closed(now);
                 Some(connection)
@@ -195,10 +191,9 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
 }
 
 /// How long a connection that came back unused may be idle before it is closed.
-const GIVEN_BACK: std::time::Duration = std::time::Duration::from_secs(60);
+const GIVEN_BACK: Duration = Duration::from_secs(60);
 
-/// A place in the queue; resolves to what it is given. Dropped, it leaves. Whoever polls it calls [`Waiting::hurry`] when
-/// [`OPEN_AFTER`] has passed, and then now and again.
+/// A place in the queue; resolves to what it is given. Dropped, it leaves.
 #[derive(Debug)]
 pub struct Waiting<K: Eq + Hash + Clone, C> {
     pool: Arc<Pool<K, C>>,
@@ -206,45 +201,8 @@ pub struct Waiting<K: Eq + Hash + Clone, C> {
     need: Need,
     worker: usize,
     ticket: Ticket,
-    has_room: bool,
     /// Gone when the grant has been taken.
     receiver: Option<oneshot::Receiver<Grant<C>>>,
-}
-
-impl<K: Eq + Hash + Clone, C> Waiting<K, C> {
-    /// Whether there was room for one more connection when it began to wait.
-    pub fn has_room(&self) -> bool {
-        self.has_room
-    }
-
-    /// The right to open a connection, if there may be one more by now. After it, this has been served.
-    pub fn hurry(&mut self) -> Option<Grant<C>> {
-        let now = Instant::now();
-        let (grant, wake) = {
-            let mut state = self.pool.state.lock();
-            let grant = state.hurry(self.ticket, now)?;
-            // Where that was the last room, the others are to have what is idle of another account.
-            let wake = if state.has_room() { None } else { state.next(now) };
-            (grant, wake)
-        };
-        self.receiver = None;
-        self.pool.deliver(wake, now);
-        Some(grant)
-    }
-
-    /// Waits, and hurries.
-    pub async fn served(mut self) -> Grant<C> {
-        let mut patience = OPEN_AFTER;
-        loop {
-            if let Ok(grant) = timeout(patience, &mut self).await {
-                return grant;
-            }
-            if let Some(grant) = self.hurry() {
-                return grant;
-            }
-            patience = HURRY_EVERY;
-        }
-    }
 }
 
 // Nothing in it is pinned: a oneshot receiver may be moved between polls.

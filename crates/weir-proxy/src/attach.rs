@@ -16,7 +16,7 @@ use std::task::Poll;
 use std::time::Instant;
 use tokio::time::{sleep_until, timeout};
 use weir_model::CloseReason;
-use weir_pool::{ConnectError, Found, Grant, HURRY_EVERY, LoginRequest};
+use weir_pool::{ConnectError, Found, Grant, LoginRequest};
 use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
 use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
@@ -109,7 +109,7 @@ async fn ready(session: &mut Session) -> Result<(), Trouble> {
 }
 
 /// A connection, as it is: an idle one, or a new one.
-async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
+async fn obtain(session: &mut Session) -> Result<(Lease, Box<Link>), Trouble> {
     let granted = session.sharing.as_mut().and_then(|sharing| sharing.granted.take());
     let (lease, grant) = match granted {
         Some(granted) => granted,
@@ -134,15 +134,15 @@ async fn obtain(session: &mut Session) -> Result<(Lease, Link), Trouble> {
 
 /// Another connection than this one, which the session was the last to use: an idle one, or else a new one in its place. Nobody
 /// waits for it while holding this one.
-fn another(session: &Session, lease: Lease, link: Link) -> (Lease, Grant<Link>) {
+fn another(session: &Session, lease: Lease, link: Box<Link>) -> (Lease, Grant<Box<Link>>) {
     let (worker, now) = (&session.worker, Instant::now());
     let Some(sharing) = &session.sharing else { return (lease, Grant::Idle(link)) };
     let need = sharing.need();
     match worker.shared.pool.checkout(&sharing.key, need, worker.index(), now) {
         Found::Now(grant) => {
-            let other = Lease::new(&worker.shared.pool, need, &grant);
+            let other = Lease::new(worker, need, &grant, now);
             let until = link.until(&worker.shared.settings().pool, now);
-            if let Some(unwanted) = lease.give_back(sharing.key.clone(), link, until) {
+            if let Some(unwanted) = lease.give_back(&sharing.key, link, now, until) {
                 worker.close_server(unwanted.server);
             }
             (other, grant)
@@ -155,8 +155,9 @@ fn another(session: &Session, lease: Lease, link: Link) -> (Lease, Grant<Link>) 
 }
 
 /// Waits for what the pool gives. A client that leaves meanwhile gives its place away.
-async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
-    let shared = session.worker.shared.clone();
+async fn wait(session: &mut Session) -> Result<(Lease, Grant<Box<Link>>), Trouble> {
+    let worker = Arc::clone(&session.worker);
+    let shared = &worker.shared;
     let Some(sharing) = &mut session.sharing else {
         return Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone)));
     };
@@ -165,8 +166,11 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
     let Wait { waiting, need, begun } = match sharing.waiting.take() {
         Some(wait) => wait,
         None => match shared.pool.checkout(&sharing.key, need, session.worker.index(), now) {
-            Found::Now(grant) => return Ok((Lease::new(&shared.pool, need, &grant), grant)),
-            Found::Queued(waiting) => Wait { waiting, need, begun: now },
+            Found::Now(grant) => return Ok((Lease::new(&worker, need, &grant, now), grant)),
+            Found::Queued(waiting) => {
+                worker.watch_queue();
+                Wait { waiting, need, begun: now }
+            }
             Found::Full => {
                 return Err(Trouble::Refused(too_many("pool.max_waiting statements wait already")));
             }
@@ -174,42 +178,29 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Link>), Trouble> {
     };
     let mut waiting = std::pin::pin!(waiting);
     let until = tokio::time::Instant::from_std(begun) + settings.pool.queue_timeout;
-    let mut look = tokio::time::Instant::now();
-    loop {
-        let mut timer = std::pin::pin!(sleep_until(look.min(until)));
-        let grant = poll_fn(|cx| {
-            if let Poll::Ready(grant) = waiting.as_mut().poll(cx) {
-                return Poll::Ready(Ok(Some(grant)));
-            }
-            if session.watch_client(cx).is_err() {
-                return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ClientGone))));
-            }
-            if session.entry.handle.killed() {
-                return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone))));
-            }
-            if session.entry.handle.ended() {
-                let text = "Server shutdown in progress (weir is stopping; the statement did not run)";
-                return Poll::Ready(Err(Trouble::Refused(ErrPacket::new(1053, b"08S01", text))));
-            }
-            timer.as_mut().poll(cx).map(|()| Ok(None))
-        });
-        match grant.await {
-            Ok(Some(grant)) => return Ok((Lease::new(&shared.pool, need, &grant), grant)),
-            Ok(None) if tokio::time::Instant::now() >= until => {
-                let seconds = settings.pool.queue_timeout.as_secs_f64();
-                let text = format!("no server connection became free within pool.queue_timeout, {seconds} s");
-                return Err(Trouble::Refused(too_many(&text)));
-            }
-            Ok(None) => {
-                if let Some(grant) = waiting.hurry() {
-                    return Ok((Lease::new(&shared.pool, need, &grant), grant));
-                }
-                shared.registry.ask_for_a_connection();
-                look += HURRY_EVERY;
-            }
-            Err(trouble) => return Err(trouble),
+    let mut timer = std::pin::pin!(sleep_until(until));
+    let grant = poll_fn(|cx| {
+        if let Poll::Ready(grant) = waiting.as_mut().poll(cx) {
+            return Poll::Ready(Ok(grant));
         }
-    }
+        if session.watch_client(cx).is_err() {
+            return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ClientGone))));
+        }
+        if session.entry.handle.killed() {
+            return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone))));
+        }
+        if session.entry.handle.ended() {
+            let text = "Server shutdown in progress (weir is stopping; the statement did not run)";
+            return Poll::Ready(Err(Trouble::Refused(ErrPacket::new(1053, b"08S01", text))));
+        }
+        timer.as_mut().poll(cx).map(|()| {
+            let seconds = settings.pool.queue_timeout.as_secs_f64();
+            let text = format!("no server connection became free within pool.queue_timeout, {seconds} s");
+            Err(Trouble::Refused(too_many(&text)))
+        })
+    });
+    let grant = grant.await?;
+    Ok((Lease::new(&worker, need, &grant, Instant::now()), grant))
 }
 
 fn too_many(why: &str) -> ErrPacket {
@@ -221,7 +212,7 @@ fn too_many(why: &str) -> ErrPacket {
 }
 
 /// Opens a connection as the session's user, and reads what it is like.
-async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Link), Trouble> {
+async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Box<Link>), Trouble> {
     let worker = &session.worker;
     let Some(sharing) = &session.sharing else { return Err(io::Error::other("not shared").into()) };
     let user = Arc::clone(&sharing.key.user);
@@ -246,23 +237,12 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Link), 
         Trouble::Refused(error.to_client())
     })?;
     lease.opened();
-    let mut server = Backend::from(connection);
+    let mut server = Box::new(Backend::from(connection));
     match read_state(worker, &mut server).await {
         Ok(actual) => {
-            let prepared = worker.no_statements();
-            let link = Link {
-                server,
-                user,
-                actual,
-                insert_id: Some(0),
-                used_by: UsedBy::Nobody,
-                prepared,
-                to_close: Vec::new(),
-                born: lease.born,
-                worker: worker.index(),
-                since: Instant::now(),
-            };
-            Ok((lease, link))
+            let mut link = Link::of(server, &user, actual, worker.index(), Instant::now());
+            (link.prepared, link.born) = (worker.no_statements(), lease.born);
+            Ok((lease, Box::new(link)))
         }
         Err(error) => {
             worker.close_server(server);
@@ -282,7 +262,7 @@ pub(crate) async fn read_state(worker: &Worker, server: &mut Backend) -> io::Res
         ask(server, TRACKING).await?;
         base.set(v, b"ON");
     }
-    let base = worker.learned.lock().bases.share(base);
+    let base = worker.shared.bases.lock().share(base);
     Ok(State::new(base, schema))
 }
 

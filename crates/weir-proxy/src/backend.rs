@@ -58,6 +58,15 @@ impl From<ServerConnection> for Backend {
 }
 
 impl Backend {
+    /// Brings what stays with a session that is to give this connection back up to date.
+    pub fn stays_in(&self, away: &mut Self) {
+        (away.caps, away.place, away.max_packet) = (self.caps, self.place, self.max_packet);
+        (away.family, away.version, away.born) = (self.family, self.version, self.born);
+        if !Arc::ptr_eq(&away.greeting, &self.greeting) {
+            away.greeting = Arc::clone(&self.greeting);
+        }
+    }
+
     /// What stays with a session that has given its connection back: what it agreed on, and no connection.
     pub fn away(&self) -> Self {
         Self {

@@ -46,13 +46,16 @@ impl Session {
         let (shared, now) = (&self.worker.shared, Instant::now());
         match shared.pool.checkout(&sharing.key, need, self.worker.index(), now) {
             Found::Now(grant) => {
-                let lease = Lease::new(&shared.pool, need, &grant);
+                let lease = Lease::new(&self.worker, need, &grant, now);
                 if self.attach_at_once(lease, grant, now) {
                     return true;
                 }
                 self.exit = Some(Exit::Attach);
             }
-            Found::Queued(waiting) => sharing.waiting = Some(Wait { waiting, need, begun: now }),
+            Found::Queued(waiting) => {
+                sharing.waiting = Some(Wait { waiting, need, begun: now });
+                self.worker.watch_queue();
+            }
             // It is refused by who would wait.
             Found::Full => self.exit = Some(Exit::Attach),
         }
@@ -62,11 +65,6 @@ impl Session {
     /// The command at hand waits in the pool's queue.
     pub(crate) fn is_queued(&self) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| sharing.waiting.is_some())
-    }
-
-    /// Where it does, whether one more connection may be opened.
-    pub(crate) fn queued_with_room(&self) -> Option<bool> {
-        Some(self.sharing.as_ref()?.waiting.as_ref()?.waiting.has_room())
     }
 
     /// True when the command at hand waits no longer: it is taken again.
@@ -79,9 +77,10 @@ impl Session {
                 Err(_) => Err(Exit::Close(CloseReason::ClientGone)),
             };
         };
-        let lease = Lease::new(&self.worker.shared.pool, wait.need, &grant);
+        let now = Instant::now();
+        let lease = Lease::new(&self.worker, wait.need, &grant, now);
         sharing.waiting = None;
-        if !self.attach_at_once(lease, grant, Instant::now()) {
+        if !self.attach_at_once(lease, grant, now) {
             return Err(Exit::Attach);
         }
         if let Some(sharing) = &mut self.sharing {
@@ -91,7 +90,7 @@ impl Session {
     }
 
     /// Attaches an idle connection that is fit as it is; keeps what is not, for [`Exit::Attach`].
-    fn attach_at_once(&mut self, lease: Lease, grant: Grant<Link>, now: Instant) -> bool {
+    fn attach_at_once(&mut self, lease: Lease, grant: Grant<Box<Link>>, now: Instant) -> bool {
         let id = self.entry.handle.id();
         let server = self.server_kind();
         let Some(sharing) = &mut self.sharing else { return false };
@@ -101,10 +100,7 @@ impl Session {
                     && sharing.is_fit(&link, id, server)
                     && link.take_up(&self.worker, now)
                 {
-                    self.attach_link(lease, link);
-                    if let Some(sharing) = &mut self.sharing {
-                        sharing.actual = None;
-                    }
+                    self.put_under(lease, link);
                     return true;
                 }
                 sharing.granted = Some((lease, Grant::Idle(link)));
@@ -115,18 +111,25 @@ impl Session {
     }
 
     /// Puts a connection under the session, as it is.
-    pub(crate) fn attach_link(&mut self, mut lease: Lease, link: Link) {
+    pub(crate) fn attach_link(&mut self, lease: Lease, link: Box<Link>) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.actual = Some(link.actual.clone());
+        }
+        self.put_under(lease, link);
+    }
+
+    fn put_under(&mut self, mut lease: Lease, mut link: Box<Link>) {
         let Some(sharing) = &mut self.sharing else { return };
         lease.born = link.born;
         sharing.lease = Some(lease);
-        sharing.actual = Some(link.actual);
         sharing.insert_id_there = link.insert_id;
         sharing.used_by = link.used_by.and(self.entry.handle.id());
-        sharing.prepared = link.prepared;
-        sharing.to_close = link.to_close;
+        std::mem::swap(&mut sharing.prepared, &mut link.prepared);
+        std::mem::swap(&mut sharing.to_close, &mut link.to_close);
         sharing.last_prepared = 0;
         (sharing.last_connection, sharing.fresh) = (link.server.id, false);
-        self.server = link.server;
+        std::mem::swap(&mut self.server, &mut link.server);
+        sharing.link = Some(link);
         if self.worker.is_busy() {
             // Nothing is under way on it.
             self.server.stream.upgrade();

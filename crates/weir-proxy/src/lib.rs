@@ -27,6 +27,7 @@ mod observe;
 mod open;
 mod prepared;
 mod probe;
+mod queue;
 mod registry;
 mod release;
 mod renumber;

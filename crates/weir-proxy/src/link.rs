@@ -11,7 +11,7 @@ use weir_session::{PinReason, PinSet, ServerStatements, State, Variable};
 use weir_wire::caps::{self, Caps};
 
 /// The connections of the server, shared by all workers.
-pub type ServerPool = Pool<Key, Link>;
+pub type ServerPool = Pool<Key, Box<Link>>;
 
 /// What must be equal for a session to use a connection: the account, and what was agreed about packets and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -62,14 +62,17 @@ impl UsedBy {
     }
 }
 
-/// A server connection that nobody uses.
+/// A server connection that nobody uses. While a session uses it, that has what is here, and the backend here is the session's
+/// own, which is away: the two are exchanged, and nothing is copied.
 #[derive(Debug)]
 pub struct Link {
-    pub(crate) server: Backend,
+    pub(crate) server: Box<Backend>,
     /// Who is logged in.
     pub(crate) user: Arc<[u8]>,
-    /// What its session is like.
+    /// What its session is like; while one uses it, what it was like before.
     pub(crate) actual: State,
+    /// How long it may be idle, by the `wait_timeout` of that.
+    pub(crate) idle_for: Duration,
     /// What LAST_INSERT_ID() is there, where that is known.
     pub(crate) insert_id: Option<u64>,
     pub(crate) used_by: UsedBy,
@@ -88,6 +91,29 @@ pub struct Link {
 const LOOKED_AT: Duration = Duration::from_millis(1);
 
 impl Link {
+    /// One that was made just now.
+    pub(crate) fn of(
+        server: Box<Backend>,
+        user: &Arc<[u8]>,
+        actual: State,
+        worker: usize,
+        now: Instant,
+    ) -> Self {
+        Self {
+            server,
+            user: Arc::clone(user),
+            idle_for: idle_for(&actual),
+            actual,
+            insert_id: Some(0),
+            used_by: UsedBy::Nobody,
+            prepared: ServerStatements::new(1, 0),
+            to_close: Vec::new(),
+            born: now,
+            worker,
+            since: now,
+        }
+    }
+
     /// What was agreed with the server, as in a key.
     pub(crate) fn dialect(&self) -> Caps {
         self.server.caps & !OF_THE_LINK
@@ -107,9 +133,15 @@ impl Link {
 
     /// Until when it may be used if nobody does from now on.
     pub(crate) fn until(&self, settings: &PoolSettings, now: Instant) -> Instant {
-        let wait_timeout = self.actual.get(Variable::WAIT_TIMEOUT).flatten();
-        let wait_timeout = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        settings.until(self.born, self.server.id, wait_timeout, now)
+        settings.until(self.born, self.server.id, self.idle_for, now)
+    }
+
+    /// Its session has become like this.
+    pub(crate) fn becomes(&mut self, state: &State) {
+        if !self.actual.same_as(state) {
+            self.actual = state.clone();
+            self.idle_for = idle_for(state);
+        }
     }
 
     /// Whether a session of this key can use it.
@@ -121,7 +153,8 @@ impl Link {
 /// The right to a server connection, of a pool that counts them. Dropped, it says that the connection has ended.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    pool: Arc<ServerPool>,
+    /// Whose pool it is of. The worker's own count of references, which no other worker touches.
+    worker: Arc<Worker>,
     /// Counted among those that sessions keep.
     pub pinned: bool,
     pub born: Instant,
@@ -132,11 +165,11 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// For what was granted.
-    pub fn new(pool: &Arc<ServerPool>, need: Need, grant: &Grant<Link>) -> Self {
+    pub fn new(worker: &Arc<Worker>, need: Need, grant: &Grant<Box<Link>>, now: Instant) -> Self {
         Self {
-            pool: Arc::clone(pool),
+            worker: Arc::clone(worker),
             pinned: need == Need::Pin,
-            born: Instant::now(),
+            born: now,
             opening: matches!(grant, Grant::Open),
             given_back: false,
         }
@@ -145,32 +178,41 @@ impl Lease {
     /// The connection is open, or cannot be opened.
     pub fn opened(&mut self) {
         if std::mem::take(&mut self.opening) {
-            self.pool.opened(Instant::now());
+            self.pool().opened(Instant::now());
         }
     }
 
     /// The session keeps the connection beyond its statement.
     pub fn pin(&mut self) {
         if !self.pinned {
-            self.pool.pinned();
+            self.pool().pinned();
             self.pinned = true;
         }
     }
 
     fn unpin(&mut self, now: Instant) {
         if std::mem::take(&mut self.pinned) {
-            self.pool.unpinned(now);
+            self.pool().unpinned(now);
         }
     }
 
     /// The connection comes back in order. Returned is what is not wanted any more.
-    pub fn give_back(mut self, key: Key, link: Link, until: Instant) -> Option<Link> {
-        let now = Instant::now();
+    pub fn give_back(
+        mut self,
+        key: &Key,
+        link: Box<Link>,
+        now: Instant,
+        until: Instant,
+    ) -> Option<Box<Link>> {
         self.opened();
         self.unpin(now);
         self.given_back = true;
         let worker = link.worker;
-        self.pool.checkin(key, link, worker, now, until)
+        self.pool().checkin(key, link, worker, now, until)
+    }
+
+    fn pool(&self) -> &ServerPool {
+        &self.worker.shared.pool
     }
 }
 
@@ -180,7 +222,7 @@ impl Drop for Lease {
         self.opened();
         self.unpin(now);
         if !self.given_back {
-            self.pool.closed(now);
+            self.pool().closed(now);
         }
     }
 }
@@ -218,17 +260,23 @@ pub struct PoolSettings {
 }
 
 impl PoolSettings {
-    /// Until when a connection of this age may be used; `wait_timeout` is how long the server keeps it idle.
-    pub(crate) fn until(&self, born: Instant, id: u32, wait_timeout: Option<u64>, now: Instant) -> Instant {
-        /// No connection is kept idle for longer, whatever the servers say: their own default is eight hours.
-        const DAY: Duration = Duration::from_secs(24 * 3600);
+    /// Until when a connection of this age may be used, that may be idle for so long.
+    pub(crate) fn until(&self, born: Instant, id: u32, idle_for: Duration, now: Instant) -> Instant {
         let by_age = match self.max_lifetime {
             Duration::ZERO => now + DAY,
             // Up to a tenth less, so that connections made together do not end together.
             life => born + life - life / 1000 * (id % 100),
         };
-        // A fifth before the server would close it.
-        let by_wait = wait_timeout.map_or(DAY, |s| Duration::from_millis(s.saturating_mul(800)).min(DAY));
-        by_age.min(now + by_wait)
+        by_age.min(now + idle_for)
     }
+}
+
+/// No connection is kept idle for longer, whatever the servers say: their own default is eight hours.
+pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a connection in such a state may be idle: to a fifth before the server would close it.
+pub(crate) fn idle_for(state: &State) -> Duration {
+    let wait_timeout = state.get(Variable::WAIT_TIMEOUT).flatten();
+    let seconds: Option<u64> = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+    seconds.map_or(DAY, |s| Duration::from_millis(s.saturating_mul(800)).min(DAY))
 }

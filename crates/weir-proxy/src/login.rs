@@ -66,7 +66,7 @@ pub(crate) struct LoggedIn {
 
 /// Takes a client from its answer to the greeting to a session.
 pub(crate) async fn login(
-    worker: &Worker,
+    worker: &Arc<Worker>,
     settings: &Settings,
     greeted: Greeted,
     peer: Option<SocketAddr>,

@@ -10,6 +10,7 @@ use crate::sharing::Sharing;
 use crate::spare;
 use crate::tracker::Tracker;
 use crate::worker::Worker;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{timeout, timeout_at};
 use weir_auth::Secret;
@@ -32,7 +33,7 @@ pub(crate) struct Opened {
 
 /// Logs in at the server with the first of the user's passwords that it takes, and remembers that one.
 pub(crate) async fn open(
-    worker: &Worker,
+    worker: &Arc<Worker>,
     settings: &Settings,
     identity: &Identity,
     mut request: LoginRequest,
@@ -125,7 +126,7 @@ pub(crate) async fn connect(
 
 /// Confirms one password: on an idle connection by COM_CHANGE_USER, or by a login.
 async fn shared(
-    worker: &Worker,
+    worker: &Arc<Worker>,
     settings: &Settings,
     request: &LoginRequest,
     tracker: Tracker,
@@ -144,11 +145,12 @@ async fn shared(
     let grant = match shared.pool.checkout(&key, Need::Statement, worker.index(), Instant::now()) {
         Found::Now(grant) => grant,
         Found::Queued(waiting) => {
-            timeout(settings.pool.queue_timeout, waiting.served()).await.map_err(|_| full())?
+            worker.watch_queue();
+            timeout(settings.pool.queue_timeout, waiting).await.map_err(|_| full())?
         }
         Found::Full => return Err(full()),
     };
-    let mut lease = Lease::new(&shared.pool, Need::Statement, &grant);
+    let mut lease = Lease::new(worker, Need::Statement, &grant, Instant::now());
     if let Grant::Idle(link) | Grant::Replace(link) = grant {
         let born = link.born;
         match reuse(worker, link, &key, request).await {
@@ -169,7 +171,7 @@ async fn shared(
 /// Changes the user of an idle connection. `Err(None)`: it is of no use, and another is needed.
 async fn reuse(
     worker: &Worker,
-    mut link: Link,
+    mut link: Box<Link>,
     key: &Key,
     request: &LoginRequest,
 ) -> Result<(Backend, Vec<u8>), Option<ConnectError>> {
@@ -183,7 +185,7 @@ async fn reuse(
         worker.close_server(link.server);
         return Err(None);
     }
-    spare::change_to(worker, link.server, request).await
+    spare::change_to(worker, *link.server, request).await
 }
 
 async fn finish(

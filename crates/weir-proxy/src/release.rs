@@ -4,7 +4,7 @@ use crate::link::Link;
 use crate::session::{Exit, Phase, Session};
 use std::sync::Arc;
 use std::time::Instant;
-use weir_session::{PinSet, ServerStatements};
+use weir_session::PinSet;
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 
@@ -53,30 +53,30 @@ impl Session {
         let now = Instant::now();
         let Some(sharing) = &mut self.sharing else { return };
         let Some(lease) = sharing.lease.take() else { return };
-        let away = self.server.away();
         let killed = self.entry.handle.detach();
-        let server = std::mem::replace(&mut self.server, away);
         sharing.counted = PinSet::EMPTY;
-        let settings = self.worker.shared.settings();
-        let mut link = Link {
-            user: Arc::clone(&sharing.key.user),
-            actual: sharing.wanted.clone(),
-            insert_id: sharing.insert_id_there,
-            used_by: sharing.used_by.and(self.entry.handle.id()),
-            prepared: std::mem::replace(&mut sharing.prepared, ServerStatements::new(1, 0)),
-            to_close: std::mem::take(&mut sharing.to_close),
-            born: lease.born,
-            worker: self.worker.index(),
-            since: now,
-            server,
-        };
+        let mut link = sharing.link.take().unwrap_or_else(|| {
+            let (away, state) = (Box::new(self.server.away()), sharing.wanted.clone());
+            Box::new(Link::of(away, &sharing.key.user, state, self.worker.index(), now))
+        });
+        self.server.stays_in(&mut link.server);
+        std::mem::swap(&mut self.server, &mut link.server);
+        std::mem::swap(&mut sharing.prepared, &mut link.prepared);
+        std::mem::swap(&mut sharing.to_close, &mut link.to_close);
+        link.becomes(&sharing.wanted);
+        link.insert_id = sharing.insert_id_there;
+        link.used_by = sharing.used_by.and(self.entry.handle.id());
+        (link.born, link.worker, link.since) = (lease.born, self.worker.index(), now);
+        if !Arc::ptr_eq(&link.user, &sharing.key.user) && link.user != sharing.key.user {
+            link.user = Arc::clone(&sharing.key.user);
+        }
         let movable = link.server.stream.park();
         if !sound || killed || !movable || !self.worker.shared.upstream.is_current(link.server.place) {
-            self.worker.close_link(link, lease);
+            self.worker.close_link(*link, lease);
             return;
         }
-        let until = link.until(&settings.pool, now);
-        if let Some(unwanted) = lease.give_back(sharing.key.clone(), link, until) {
+        let until = link.until(&self.worker.shared.settings.load().pool, now);
+        if let Some(unwanted) = lease.give_back(&sharing.key, link, now, until) {
             self.worker.close_server(unwanted.server);
         }
     }
@@ -95,8 +95,16 @@ impl Session {
         let Some(sharing) = &mut self.sharing else { return };
         (sharing.actual, sharing.fit, sharing.switched) = (None, false, false);
         if let Some(lease) = sharing.lease.take() {
-            let away = self.server.away();
             self.entry.handle.detach();
+            let away = match sharing.link.take() {
+                Some(mut link) => {
+                    self.server.stays_in(&mut link.server);
+                    link.server
+                }
+                None => Box::new(self.server.away()),
+            };
+            sharing.prepared.clear();
+            sharing.to_close.clear();
             let server = std::mem::replace(&mut self.server, away);
             self.worker.close_server(server);
             drop(lease);

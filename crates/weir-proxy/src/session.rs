@@ -130,7 +130,7 @@ pub(crate) struct Noted {
 pub(crate) struct Session {
     pub worker: Arc<Worker>,
     pub client: Stream,
-    pub server: Backend,
+    pub server: Box<Backend>,
     /// Present where the session shares server connections.
     pub sharing: Option<Box<Sharing>>,
     pub phase: Phase,
@@ -199,7 +199,7 @@ impl Session {
         Box::new(Session {
             worker: Arc::clone(worker),
             client,
-            server,
+            server: Box::new(server),
             sharing,
             phase: Phase::Idle,
             walker,
@@ -288,13 +288,13 @@ impl Session {
     }
 
     async fn leave_for_another(&mut self) {
-        let away = self.server.away();
+        let away = Box::new(self.server.away());
         let server = std::mem::replace(&mut self.server, away);
         // Whoever was told its id to kill it means this session.
         if self.entry.handle.detach() {
             self.worker.close_server(server);
         } else {
-            keep(&self.worker, server).await;
+            keep(&self.worker, *server).await;
         }
     }
 
@@ -362,7 +362,11 @@ impl Session {
             let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
             return Exit::Tell(CloseReason::Draining, ErrPacket::new(SERVER_LOST, b"08S01", text));
         }
-        let err = ErrPacket::new(1053, b"08S01", "Server shutdown in progress (weir is stopping)");
+        let text = match self.is_queued() {
+            true => "Server shutdown in progress (weir is stopping; the statement did not run)",
+            false => "Server shutdown in progress (weir is stopping)",
+        };
+        let err = ErrPacket::new(1053, b"08S01", text);
         Exit::Tell(CloseReason::Draining, err)
     }
 
@@ -372,7 +376,8 @@ impl Session {
         let mut client = self.client.take();
         if self.walker.at_boundary() {
             let seq = match (self.phase, &self.server.renumber) {
-                (Phase::Idle, _) => 0,
+                // A command that waits for a connection was read, and is what this answers.
+                (Phase::Idle, _) => u8::from(self.is_queued()),
                 (_, Some(renumber)) => renumber.next(self.current.bytes_in),
                 (_, None) => self.walker.next_seq(),
             };

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tokio::time::Instant;
 use weir_auth::{NONCE_LEN, RsaKeyPair};
 use weir_pool::{ConnectError, Upstream};
+use weir_session::Bases;
 use weir_stats::Stats;
 use weir_wire::greeting::{Nonce, nonce_from_random};
 
@@ -47,7 +48,7 @@ impl Randomness {
 /// What all workers share. Nothing here is locked on a statement's path.
 #[derive(Debug)]
 pub struct Shared {
-    settings: ArcSwap<Settings>,
+    pub(crate) settings: ArcSwap<Settings>,
     pub upstream: Arc<Upstream>,
     /// Connections that clients share.
     pub pool: Arc<ServerPool>,
@@ -58,8 +59,12 @@ pub struct Shared {
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
     pub(crate) confirmed: Confirmed,
+    /// What fresh connections are like, whichever worker has made them.
+    pub(crate) bases: parking_lot::Mutex<Bases>,
     /// Connections that clients of their own have left.
     pub(crate) spares: Spares,
+    /// Somebody looks after the statements that wait in the pool's queue.
+    pub(crate) queue_watched: AtomicBool,
     /// Held by who connects to learn the greeting; the last failure to.
     pub(crate) probing: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
     /// Passwords that are decrypted at once, each on a thread of its own: at most half of the cores, so that guessing
@@ -85,7 +90,9 @@ impl Shared {
             rsa,
             remembered: Remembered::default(),
             confirmed: Confirmed::default(),
+            bases: parking_lot::Mutex::default(),
             spares: Spares::new(workers),
+            queue_watched: AtomicBool::new(false),
             probing: tokio::sync::Mutex::new(None),
             decrypting: Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1))),
             clients: AtomicU32::new(0),

@@ -30,6 +30,8 @@ pub(crate) struct Sharing {
     pub doing: Doing,
     /// Present while a connection is attached.
     pub lease: Option<Lease>,
+    /// What was taken out of the pool with the attached connection, and goes back with it.
+    pub link: Option<Box<Link>>,
     /// The command at hand waits in the pool's queue.
     pub waiting: Option<Wait>,
     /// What the text of the command at hand says, or what it is doing, until it is asked; and what is left of that while the
@@ -40,7 +42,7 @@ pub(crate) struct Sharing {
     /// The answer to the command at hand can be given again.
     pub candidate: Option<Box<Candidate>>,
     /// Granted by the pool, and not fit for the command yet.
-    pub granted: Option<(Lease, Grant<Link>)>,
+    pub granted: Option<(Lease, Grant<Box<Link>>)>,
     /// What the attached connection is like, until it was made what the client wants.
     pub actual: Option<State>,
     /// What LAST_INSERT_ID() is there.
@@ -94,7 +96,7 @@ pub(crate) struct Sharing {
 /// A place in the pool's queue.
 #[derive(Debug)]
 pub(crate) struct Wait {
-    pub waiting: Waiting<Key, Link>,
+    pub waiting: Waiting<Key, Box<Link>>,
     pub need: Need,
     pub begun: Instant,
 }
@@ -133,6 +135,7 @@ impl Sharing {
             leftovers: Leftovers::FRESH,
             doing: Doing::Command(com::SLEEP),
             lease,
+            link: None,
             waiting: None,
             facts: None,
             read: None,

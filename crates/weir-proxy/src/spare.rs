@@ -132,7 +132,7 @@ pub(crate) async fn keep(worker: &Worker, mut server: Backend) {
         worker.close_server(server);
         return;
     }
-    let by_age = settings.pool.until(server.born, server.id, None, now);
+    let by_age = settings.pool.until(server.born, server.id, crate::link::DAY, now);
     let until = by_age.min(now + settings.pool.reuse_timeout);
     spares.by_worker[worker.index()].lock().push(Spare { server, asked, until });
 }

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 use weir_model::CloseReason;
-use weir_pool::{HURRY_EVERY, OPEN_AFTER};
 use weir_wire::packet::ErrPacket;
 
 /// ER_NET_READ_INTERRUPTED.
@@ -21,8 +20,6 @@ enum Waits {
     SlowReader,
     /// A place in the pool's queue.
     Pool,
-    /// The same, where a connection may be opened if none comes back soon.
-    PoolWithRoom,
 }
 
 /// What is waited for, the commands so far, the bytes of the answer so far, and those of them that were taken of what
@@ -87,10 +84,7 @@ impl Session {
         let limits = &self.limits;
         match self.phase {
             _ if !self.to_client.is_empty() => (Waits::SlowReader, limits.client_write_timeout),
-            _ if let Some(room) = self.queued_with_room() => match room {
-                true => (Waits::PoolWithRoom, OPEN_AFTER),
-                false => (Waits::Pool, HURRY_EVERY),
-            },
+            _ if self.is_queued() => (Waits::Pool, self.worker.shared.settings.load().pool.queue_timeout),
             Phase::Answer => (Waits::Server, limits.server_read_timeout),
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
@@ -102,8 +96,8 @@ impl Session {
         let seconds = limit.as_secs_f64();
         match waits {
             Waits::SlowReader => Exit::Close(CloseReason::WriteTimeout),
-            // Who waits for so long does more than wait.
-            Waits::Pool | Waits::PoolWithRoom => Exit::Attach,
+            // The client is told there that none became free.
+            Waits::Pool => Exit::Attach,
             Waits::Client => {
                 let text = format!(
                     "The client was disconnected by Weir because of inactivity (client_idle_timeout, {seconds} s)"

@@ -12,6 +12,7 @@ use crate::shared::Shared;
 use crate::spare;
 use crate::texts::Texts;
 use parking_lot::Mutex;
+use std::borrow::BorrowMut;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use weir_config::Io;
 use weir_net::{Socket, Stream, ring};
-use weir_session::{Bases, Memory, ServerStatements};
+use weir_session::{Memory, ServerStatements};
 use weir_stats::WorkerStats;
 
 /// How long a worker that ends waits until its peers have taken what was sent to them last.
@@ -56,7 +57,6 @@ pub(crate) struct Worker {
 #[derive(Debug)]
 pub(crate) struct Learned {
     pub memory: Memory,
-    pub bases: Bases,
     pub replays: Replays,
     pub texts: Texts,
     seed: u64,
@@ -82,10 +82,10 @@ impl Worker {
     }
 
     /// Closes a connection that nobody uses.
-    pub fn close_server(&self, mut server: Backend) {
+    pub fn close_server(&self, mut server: impl BorrowMut<Backend>) {
         self.stats().server_closed();
         // Where the socket cannot take it at once, closing will do.
-        quit_at_once(&mut server.stream);
+        quit_at_once(&mut server.borrow_mut().stream);
     }
 
     /// The same for one that a session has, and its place in the pool.
@@ -198,13 +198,8 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
     let load = Arc::new(AtomicUsize::new(0));
     let killers = Killers::new(shared.settings().limits.max_kills);
     let seed = random_seed();
-    let learned = Learned {
-        memory: Memory::new(seed),
-        bases: Bases::default(),
-        replays: Replays::default(),
-        texts: Texts::new(seed),
-        seed,
-    };
+    let learned =
+        Learned { memory: Memory::new(seed), replays: Replays::default(), texts: Texts::new(seed), seed };
     let worker = Arc::new(Worker {
         shared,
         learned: Mutex::new(learned),

@@ -10,10 +10,13 @@
 //! ```
 //!
 //! Every connection that is open, and every right to open one, counts as `open`; there are never more than `max`
-//! (a lowered `max` is reached as connections come back). Nobody waits while a connection is idle, or while one may be
-//! opened and none has come back for [`OPEN_AFTER`]: that is the invariant that each event restores, and the tests check it
-//! after every step. Who waits meanwhile calls [`State::hurry`] after that time.
+//! (a lowered `max` is reached as connections come back). Nobody waits while a connection is idle, or while there are so few that
+//! one is opened at once ([`FEW`]): that is the invariant that each event restores, and the tests check it after every step.
+//! Whether there should be more than few is judged every [`LOOK_EVERY`] by [`State::tick`] ([`growth`]).
 
+mod growth;
+
+use growth::Growth;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
@@ -89,13 +92,12 @@ struct Waiter<K, W> {
     wake: W,
 }
 
-/// Where statements are short, the next connection comes back sooner than another is opened (a round trip to connect, two or
-/// three to log in), and a server works best with few: so none is opened within this time after one came back.
-pub const OPEN_AFTER: Duration = Duration::from_millis(2);
+/// Connections that are not kept by a session, below which one more is opened as soon as a statement finds none idle. A server
+/// that answers quickly is kept busy by as many.
+pub const FEW: u32 = 8;
 
-/// How often who waits hurries, and the longest wait behind others for which no connection is opened: with more connections a
-/// server that is busy answers no sooner.
-pub const HURRY_EVERY: Duration = Duration::from_millis(20);
+/// How often it is to be judged, while statements wait, whether there should be more connections.
+pub const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Connections that are opened at the same time, at most: in a rush the first of them come back before the last would be
 /// there, and a server that logs in hundreds serves nobody meanwhile.
@@ -121,8 +123,7 @@ pub struct State<K, C, W> {
     workers: usize,
     waiting: VecDeque<Waiter<K, W>>,
     next_ticket: u64,
-    /// When a connection came back last.
-    returned: Option<Instant>,
+    growth: Growth,
 }
 
 /// A waiter and what it gets.
@@ -140,7 +141,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
             workers: workers.max(1),
             waiting: VecDeque::new(),
             next_ticket: 0,
-            returned: None,
+            growth: Growth::default(),
         }
     }
 
@@ -179,7 +180,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
     /// A connection comes back in order; `until` is when it must not be used any longer.
     pub fn checkin(
         &mut self,
-        key: K,
+        key: &K,
         connection: C,
         worker: usize,
         now: Instant,
@@ -190,11 +191,18 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
             return Returned { close: Some(connection), wake: self.next(now) };
         }
         let workers = self.workers;
-        let shelves = self.idle.entry(key).or_insert_with(|| (0..workers).map(|_| VecDeque::new()).collect());
         let shelf = worker.min(workers - 1);
-        shelves[shelf].push_back(Idle { connection, since: now, until });
+        let idle = Idle { connection, since: now, until };
+        match self.idle.get_mut(key) {
+            Some(shelves) => shelves[shelf].push_back(idle),
+            None => {
+                let mut shelves: Vec<_> = (0..workers).map(|_| VecDeque::new()).collect();
+                shelves[shelf].push_back(idle);
+                self.idle.insert(key.clone(), shelves);
+            }
+        }
         self.idle_count += 1;
-        self.returned = Some(now);
+        self.growth.returned();
         Returned { close: None, wake: self.next_on(Some(worker), now) }
     }
 
@@ -222,35 +230,17 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         self.next(now)
     }
 
-    /// A waiter has waited for [`OPEN_AFTER`]: it is given what there is without more patience, most often the right to open a
-    /// connection. As long as connections come back, only [`HURRY_EVERY`] is too long, and one is opened after the other.
-    pub fn hurry(&mut self, ticket: Ticket, now: Instant) -> Option<Grant<C>> {
-        let at = self.waiting.iter().position(|w| w.ticket == ticket)?;
-        let (pin, worker) = (self.waiting[at].need == Need::Pin, self.waiting[at].worker);
-        if pin && self.pinned >= self.limits.max_pinned {
-            return None;
-        }
-        let patient = now.duration_since(self.waiting[at].since) < HURRY_EVERY || self.opening > 0;
-        if self.returns_soon(now) && patient {
-            return None;
-        }
-        let key = self.waiting[at].key.clone();
-        self.returned = None;
-        let grant = self.take(&key, worker, now)?;
-        self.waiting.remove(at);
-        self.pinned += u32::from(pin);
-        Some(grant)
+    /// Judges whether there should be more connections, and serves whoever can be served then. To be called every [`LOOK_EVERY`]
+    /// while somebody waits.
+    pub fn tick(&mut self, now: Instant) -> Option<Wake<C, W>> {
+        let longest = self.longest_wait(now).unwrap_or_default();
+        self.growth.tick(now, (self.waiting.len(), longest), self.open, self.opening);
+        self.next(now)
     }
 
-    /// Whether a connection may be opened once [`OPEN_AFTER`] has passed.
-    pub fn has_room(&self) -> bool {
-        self.open < self.limits.max
-    }
-
-    /// Whether a connection is likely to come back before another could be opened.
-    fn returns_soon(&self, now: Instant) -> bool {
-        let in_use = self.open.saturating_sub(self.idle_count);
-        in_use > self.pinned && self.returned.is_some_and(|at| now.duration_since(at) < OPEN_AFTER)
+    /// For how long who waits longest has waited.
+    pub fn longest_wait(&self, now: Instant) -> Option<Duration> {
+        self.waiting.front().map(|first| now.duration_since(first.since))
     }
 
     /// A waiter leaves. `false` if it was granted something already, which is then on its way to it.
@@ -342,14 +332,18 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
 
     /// The best there is: the last one used by this worker, one of another worker, a new one, one of another account.
     fn take(&mut self, key: &K, worker: usize, now: Instant) -> Option<Grant<C>> {
-        if let Some(shelves) = self.idle.get_mut(key)
+        let shelves = self.idle.get_mut(key);
+        let known = shelves.is_some();
+        if let Some(shelves) = shelves
             && let Some(idle) = last_used(shelves, worker, now)
         {
             self.idle_count -= 1;
             return Some(Grant::Idle(idle.connection));
         }
         if self.open < self.limits.max {
-            if self.opening >= OPENING_MAX || self.returns_soon(now) {
+            // Where others are idle, an account that has had none waits for nobody.
+            let few = self.open < self.pinned.saturating_add(FEW) || self.idle_count > 0 && !known;
+            if self.opening >= OPENING_MAX || !(few || self.growth.take()) {
                 return None;
             }
             self.open += 1;

@@ -16,7 +16,7 @@ fn out(state: &mut S, key: u8, worker: usize, now: Instant) -> Checkout<u32> {
 }
 
 fn back(state: &mut S, key: u8, connection: u32, worker: usize, now: Instant) -> Option<Wake<u32, u32>> {
-    let returned = state.checkin(key, connection, worker, now, now + 10 * MINUTE);
+    let returned = state.checkin(&key, connection, worker, now, now + 10 * MINUTE);
     assert_eq!(returned.close, None);
     returned.wake
 }
@@ -37,51 +37,82 @@ fn the_last_one_used_by_the_worker_is_used_again() {
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(3));
     assert_eq!(out(&mut state, 1, 1, now), Checkout::Idle(2));
     assert_eq!(state.opened(now), None);
-    assert_eq!(out(&mut state, 1, 1, now + OPEN_AFTER), Checkout::Open);
+    assert_eq!(out(&mut state, 1, 1, now), Checkout::Open);
 }
 
-#[test]
-fn where_connections_come_back_soon_they_are_waited_for() {
-    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
-    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
-    // None has come back yet.
-    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
-    assert_eq!(back(&mut state, 1, 7, 0, now), None);
-    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(7));
-    let Checkout::Wait(first) = state.checkout(&1, Need::Statement, 0, now, || 100) else { panic!() };
-    let Checkout::Wait(second) = state.checkout(&1, Need::Statement, 0, now, || 101) else { panic!() };
-    assert_eq!(back(&mut state, 1, 7, 0, now), Some((100, Grant::Idle(7))));
-    // Out of patience.
-    assert_eq!(state.hurry(first, now), None);
-    assert_eq!(state.hurry(second, now + OPEN_AFTER / 2), None);
-    assert_eq!(state.opened(now), None);
-    assert_eq!(state.hurry(second, now + OPEN_AFTER), Some(Grant::Open));
-    assert_eq!(state.hurry(second, now + OPEN_AFTER), None);
-    assert_eq!((state.open(), state.waiting()), (3, 0));
-    // At the limit there is nothing to hurry for.
-    let Checkout::Wait(third) = state.checkout(&1, Need::Statement, 0, now, || 102) else { panic!() };
-    assert_eq!(state.hurry(third, now), None);
+/// Time goes on by ticks, with one connection coming back in each and taken again; what is given to whom waits.
+fn ticks(state: &mut S, now: &mut Instant, n: u32, returns: bool) -> Vec<u32> {
+    let mut given = Vec::new();
+    for _ in 0..n {
+        *now += LOOK_EVERY;
+        let wake = match returns {
+            true => back(state, 1, 7, 0, *now),
+            false => None,
+        };
+        if returns && wake.is_none() {
+            assert_eq!(out(state, 1, 0, *now), Checkout::Idle(7));
+        }
+        let mut next = state.tick(*now);
+        while let Some((who, grant)) = next {
+            assert_eq!(grant, Grant::Open);
+            given.push(who);
+            next = state.opened(*now);
+        }
+    }
+    given
 }
 
-#[test]
-fn who_waits_long_behind_others_opens_a_connection_all_the_same() {
-    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
-    for key in [1, 2] {
-        assert_eq!(out(&mut state, key, 0, now), Checkout::Open);
+/// A pool with a few connections in use, and `waiting` statements behind them.
+fn busy(waiting: u32) -> (S, Instant) {
+    let (mut state, now) = (S::new(PoolLimits { max_waiting: 1000, ..limits(100) }, 1), Instant::now());
+    for _ in 0..FEW {
+        assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
         assert_eq!(state.opened(now), None);
     }
-    let later = now + HURRY_EVERY;
-    for at in [now, later - OPEN_AFTER / 2] {
-        assert_eq!(back(&mut state, 1, 7, 0, at), None);
-        assert_eq!(out(&mut state, 1, 0, at), Checkout::Idle(7));
+    for who in 0..waiting {
+        assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || who), Checkout::Wait(_)));
     }
-    let Checkout::Wait(ticket) = state.checkout(&1, Need::Statement, 0, later - OPEN_AFTER / 2, || 100)
-    else {
-        panic!()
-    };
-    assert_eq!(state.hurry(ticket, later), None);
-    assert_eq!(back(&mut state, 2, 8, 0, later + HURRY_EVERY), None);
-    assert_eq!(state.hurry(ticket, later + HURRY_EVERY), Some(Grant::Open));
+    (state, now)
+}
+
+#[test]
+fn a_few_connections_are_opened_at_once_and_more_only_where_statements_wait() {
+    let (mut state, mut now) = busy(1);
+    // One waiter, served by a connection that comes back.
+    assert_eq!(ticks(&mut state, &mut now, 100, true), [0u32; 0]);
+    assert_eq!((state.open(), state.waiting()), (FEW, 0));
+}
+
+#[test]
+fn where_nothing_comes_back_more_are_opened_though_not_after_a_single_look() {
+    let (mut state, mut now) = busy(3);
+    assert_eq!(ticks(&mut state, &mut now, 1, false), [0u32; 0]);
+    assert_eq!(ticks(&mut state, &mut now, 1, false), [0, 1, 2]);
+}
+
+#[test]
+fn who_is_kept_back_long_opens_a_connection_all_the_same() {
+    // One statement that is always there, and a connection that comes back in every tick.
+    let (mut state, mut now) = busy(1);
+    let mut opened = 0;
+    for who in 1..60 {
+        assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || who), Checkout::Wait(_)));
+        opened += ticks(&mut state, &mut now, 1, true).len();
+    }
+    assert_eq!(opened, 0, "each waits 2 ms");
+    let (mut state, mut now) = busy(20);
+    for who in 20..80 {
+        assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || who), Checkout::Wait(_)));
+        opened += ticks(&mut state, &mut now, 1, true).len();
+    }
+    assert!((4..=9).contains(&opened), "{opened}");
+}
+
+#[test]
+fn an_account_without_connections_waits_for_nobody_where_others_are_idle() {
+    let (mut state, now) = busy(0);
+    assert_eq!(back(&mut state, 1, 7, 0, now), None);
+    assert_eq!(out(&mut state, 2, 0, now), Checkout::Open);
 }
 
 #[test]
@@ -91,8 +122,9 @@ fn few_connections_are_opened_at_the_same_time() {
     for _ in 0..OPENING_MAX {
         assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
     }
-    let Checkout::Wait(first) = state.checkout(&1, Need::Statement, 0, now, || 100) else { panic!() };
-    assert_eq!(state.hurry(first, now + MINUTE), None);
+    let Checkout::Wait(_) = state.checkout(&1, Need::Statement, 0, now, || 100) else { panic!() };
+    assert_eq!(state.longest_wait(now + MINUTE), Some(MINUTE));
+    assert_eq!(state.tick(now + MINUTE), None);
     assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || 101), Checkout::Wait(_)));
     assert_eq!(state.opened(now), Some((100, Grant::Open)));
     // It could not be made.
@@ -102,11 +134,12 @@ fn few_connections_are_opened_at_the_same_time() {
 }
 
 #[test]
-fn what_is_kept_does_not_come_back_soon() {
-    let (mut state, now) = (S::new(limits(3), 1), Instant::now());
-    assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
-    assert_eq!(back(&mut state, 1, 7, 0, now), None);
-    assert_eq!(state.checkout(&1, Need::Pin, 0, now, || 9), Checkout::Idle(7));
+fn what_is_kept_by_sessions_is_not_among_the_few() {
+    let (mut state, now) = (S::new(limits(100), 1), Instant::now());
+    for _ in 0..FEW {
+        assert_eq!(state.checkout(&1, Need::Pin, 0, now, || 9), Checkout::Open);
+        assert_eq!(state.opened(now), None);
+    }
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
 }
 
@@ -212,7 +245,7 @@ fn what_is_too_old_or_not_needed_is_swept() {
     assert_eq!((state.open(), state.idle()), (0, 0));
     // One that must not be used any longer is not put back at all.
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
-    assert_eq!(state.checkin(1, 3, 0, now, now).close, Some(3));
+    assert_eq!(state.checkin(&1, 3, 0, now, now).close, Some(3));
     assert_eq!(state.open(), 0);
 }
 
@@ -224,11 +257,11 @@ fn what_is_too_old_hides_nothing() {
     }
     assert!(back(&mut state, 1, 0, 1, now).is_none());
     assert!(back(&mut state, 1, 1, 0, now).is_none());
-    assert_eq!(state.checkin(1, 2, 0, now, now + OPEN_AFTER).close, None);
-    assert_eq!(out(&mut state, 1, 0, now + OPEN_AFTER), Checkout::Idle(1));
+    assert_eq!(state.checkin(&1, 2, 0, now, now + LOOK_EVERY).close, None);
+    assert_eq!(out(&mut state, 1, 0, now + LOOK_EVERY), Checkout::Idle(1));
     // What is left of this worker's is too old, and the other's is not.
-    assert_eq!(out(&mut state, 1, 0, now + OPEN_AFTER), Checkout::Idle(0));
-    assert_eq!(state.sweep(now + OPEN_AFTER), [2]);
+    assert_eq!(out(&mut state, 1, 0, now + LOOK_EVERY), Checkout::Idle(0));
+    assert_eq!(state.sweep(now + LOOK_EVERY), [2]);
 }
 
 #[test]
@@ -240,7 +273,7 @@ fn a_lowered_limit_is_reached_as_connections_come_back() {
     assert!(back(&mut state, 1, 0, 0, now).is_none());
     state.set_limits(limits(1));
     assert_eq!(state.sweep(now), [0]);
-    assert_eq!(state.checkin(1, 1, 0, now, now + MINUTE).close, Some(1));
+    assert_eq!(state.checkin(&1, 1, 0, now, now + MINUTE).close, Some(1));
     assert!(back(&mut state, 1, 2, 0, now).is_none());
     assert_eq!((state.open(), state.idle()), (1, 1));
     assert_eq!(state.clear(), [2]);
@@ -256,6 +289,7 @@ enum Step {
     Leave(usize),
     Sweep,
     Later,
+    Tick,
     Max(u32),
 }
 
@@ -267,7 +301,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::Leave),
         1 => Just(Step::Sweep),
         1 => Just(Step::Later),
-        1 => (1..6u32).prop_map(Step::Max),
+        3 => Just(Step::Tick),
+        1 => (1..16u32).prop_map(Step::Max),
     ]
 }
 
@@ -322,14 +357,13 @@ impl World {
                 self.next += 1;
                 let who = self.next;
                 let need = if pin { Need::Pin } else { Need::Statement };
-                let free = self.state.open() < self.max || self.state.idle() > 0;
+                let free = self.is_free();
                 match self.state.checkout(&key, need, worker, self.now, || who) {
                     Checkout::Idle(connection) => self.given(key, Grant::Idle(connection), pin),
                     Checkout::Open => self.given(key, Grant::Open, pin),
                     Checkout::Replace(connection) => self.given(key, Grant::Replace(connection), pin),
                     Checkout::Wait(ticket) => {
-                        let soon = self.state.open() < self.max && self.state.returns_soon(self.now);
-                        assert!(pin || !free || soon, "waits though something is free");
+                        assert!(pin || !free, "waits though something is free");
                         self.queue.push((ticket, who, key, pin, self.now));
                     }
                     Checkout::Refused => assert_eq!(self.queue.len(), 4),
@@ -342,7 +376,7 @@ impl World {
                     self.serve(wake);
                 }
                 let until = self.now + 3 * MINUTE;
-                let returned = self.state.checkin(key, connection, which % 3, self.now, until);
+                let returned = self.state.checkin(&key, connection, which % 3, self.now, until);
                 self.serve(returned.wake);
             }
             Step::Closed(which) if !self.used.is_empty() => {
@@ -364,6 +398,11 @@ impl World {
                 self.serve(wake);
             }
             Step::Later => self.now += MINUTE,
+            Step::Tick => {
+                self.now += LOOK_EVERY;
+                let wake = self.state.tick(self.now);
+                self.serve(wake);
+            }
             Step::Max(max) => {
                 self.max = max;
                 self.state.set_limits(limits(max));
@@ -374,27 +413,35 @@ impl World {
         }
     }
 
-    /// Those whose patience is at an end.
-    fn hurry(&mut self) {
-        while !self.state.returns_soon(self.now)
-            && let Some((at, grant)) =
-                self.queue.iter().enumerate().find_map(|(at, w)| Some((at, self.state.hurry(w.0, self.now)?)))
-        {
-            let (_, _, key, pin, _) = self.queue.remove(at);
-            self.given(key, grant, pin);
+    /// With enough ticks everybody is served, even if nothing comes back, as long as more may be opened.
+    fn all_are_served(&mut self) {
+        for _ in 0..20 {
+            self.run(Step::Tick);
+        }
+        let may =
+            |w: &&(Ticket, u32, u8, bool, Instant)| !w.3 || self.state.pins() < self.max.saturating_sub(1);
+        let left = self.queue.iter().filter(may).count();
+        assert!(
+            left == 0 || self.state.open() >= self.max,
+            "{:?} wait for ever: {:?}",
+            self.queue,
+            self.state
+        );
+    }
+
+    /// Whether a statement must not be kept waiting.
+    fn is_free(&self) -> bool {
+        let state = &self.state;
+        match state.open() < self.max {
+            true => state.open() < state.pins() + FEW,
+            false => state.idle() > 0,
         }
     }
 
     fn check(&self) {
-        let state = &self.state;
+        let (state, free) = (&self.state, self.is_free());
         assert_eq!(state.open(), state.idle() + self.used.len() as u32);
         assert_eq!(state.pins(), self.used.iter().filter(|used| used.2).count() as u32);
-        let room = state.open() < self.max;
-        let free = match room && state.returns_soon(self.now) {
-            // One of another account is not taken as long as there is room.
-            true => false,
-            false => room || state.idle() > 0,
-        };
         let may = |pin: bool| !pin || state.pins() < self.max.saturating_sub(1);
         assert!(!free || !self.queue.iter().any(|w| may(w.3)), "{:?} wait while {state:?}", self.queue);
     }
@@ -408,8 +455,8 @@ proptest! {
         let mut world = World { state, now, max: 3, used: Vec::new(), queue: Vec::new(), next: 0 };
         for step in steps {
             world.run(step);
-            world.hurry();
             world.check();
         }
+        world.all_are_served();
     }
 }

@@ -84,7 +84,7 @@ enum Event {
     Ask(usize),
     /// What a waiter was granted has reached its worker.
     Reached(usize),
-    Hurry(usize, Ticket),
+    Look,
     GiveUp(usize, Ticket),
     Opened(usize),
     Answer(usize),
@@ -203,6 +203,7 @@ impl World {
             world.at(first, Event::Ask(client));
         }
         world.at(Duration::from_secs(1), Event::Sweep);
+        world.at(LOOK_EVERY, Event::Look);
         if plan.reloads {
             world.at(Duration::from_millis(100), Event::Reload);
         }
@@ -244,10 +245,9 @@ impl World {
         }
         let (worker, event) = match event {
             Event::Turn(worker) => (worker, self.inboxes[worker].pop_front()?),
-            Event::Sweep | Event::Reload => return Some(event),
+            Event::Look | Event::Sweep | Event::Reload => return Some(event),
             Event::Ask(client)
             | Event::Reached(client)
-            | Event::Hurry(client, _)
             | Event::GiveUp(client, _)
             | Event::Opened(client)
             | Event::Answer(client)
@@ -315,7 +315,7 @@ impl World {
         match event {
             Event::Ask(client) => self.ask(client),
             Event::Reached(client) => self.reached(client),
-            Event::Hurry(client, ticket) => self.hurry(client, ticket),
+            Event::Look => self.look(),
             Event::GiveUp(client, ticket) => self.give_up(client, ticket),
             Event::Opened(client) => self.opened(client),
             Event::Answer(client) => self.answered(client),
@@ -344,8 +344,6 @@ impl World {
         };
         self.clients[at].phase = Phase::Waiting { ticket, since: self.now };
         self.queue.push_back(at);
-        let patience = if self.state.has_room() { OPEN_AFTER } else { HURRY_EVERY };
-        self.at(patience, Event::Hurry(at, ticket));
         self.at(self.plan.patience, Event::GiveUp(at, ticket));
     }
 
@@ -491,7 +489,7 @@ impl World {
         let (account, worker) = (self.clients[at].account, self.clients[at].worker);
         self.held -= 1;
         self.kept.insert(connection, (account, until));
-        let returned = self.state.checkin(account, connection, worker, self.now, until);
+        let returned = self.state.checkin(&account, connection, worker, self.now, until);
         if let Some(connection) = returned.close {
             self.kept.remove(&connection).expect("was there");
         }
@@ -528,19 +526,13 @@ impl World {
         matches!(self.clients[at].phase, Phase::Waiting { ticket: own, .. } if own == ticket)
     }
 
-    fn hurry(&mut self, at: usize, ticket: Ticket) {
-        if !self.waits_with(at, ticket) {
-            return assert_eq!(self.state.hurry(ticket, self.now), None);
-        }
-        let Some(grant) = self.state.hurry(ticket, self.now) else {
-            return self.at(HURRY_EVERY, Event::Hurry(at, ticket));
-        };
-        self.waits_no_longer(at);
-        self.take(at, grant);
-        // As the pool does.
-        if !self.state.has_room() {
-            let wake = self.state.next(self.now);
-            self.serve(wake);
+    /// Whoever looks after the queue.
+    fn look(&mut self) {
+        let wake = self.state.tick(self.now);
+        self.serve(wake);
+        // After what was missed while the machine stood still there is one look, and the next in time.
+        if self.now < self.begun + self.plan.time || !self.queue.is_empty() {
+            self.at(LOOK_EVERY, Event::Look);
         }
     }
 
