@@ -2,6 +2,8 @@
 
 mod answers;
 mod flights;
+mod model;
+mod threads;
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
