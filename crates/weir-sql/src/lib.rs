@@ -9,6 +9,7 @@
 //! This crate must not do I/O, keep state between statements, or decide anything: routing, caching and killing
 //! are decided by those who call it. It does not parse SQL: it never claims that a statement is valid.
 
+mod cacheable;
 mod calls;
 mod charset;
 mod classify;
@@ -27,6 +28,9 @@ mod token;
 #[cfg(test)]
 mod testing;
 
+pub use cacheable::{
+    FunctionName, LONGEST_JUDGED, ReadFacts, TableName, Uncacheable, Writes, is_system_schema, read_facts,
+};
 pub use charset::CharsetClass;
 pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
 pub use facts::{

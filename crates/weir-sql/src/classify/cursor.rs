@@ -22,6 +22,10 @@ impl<'a> Cursor<'a> {
         self.mode
     }
 
+    pub(crate) fn sql(&self) -> &'a [u8] {
+        self.sql
+    }
+
     pub(crate) fn text(&self, token: Token) -> &'a [u8] {
         token.text(self.sql)
     }
