@@ -168,6 +168,8 @@ impl Session {
             Ok(_) => Ok(()),
             // Its statement is this client's alone there, so the server's answer is the right one.
             Err(Refusal::Unbound) if family == ServerFamily::MySql => Ok(()),
+            // The server has other words for it where a client says "the last one".
+            Err(Refusal::Unbound) if id == u32::MAX => Ok(()),
             Err(Refusal::Unbound) => {
                 Err(ErrPacket::new(WRONG_ARGUMENTS, b"HY000", "Incorrect arguments to mysqld_stmt_execute"))
             }
@@ -212,9 +214,17 @@ impl Session {
         }
         let Needs::Nothing { server_id, types } = sharing.prepared.need(statement) else { return None };
         // Where the client says "the last one", the server is told the same if it was the last there, too.
-        let last =
-            payload.get(1..).and_then(statement_id) == Some(u32::MAX) && sharing.last_prepared == server_id;
-        let server_id = if last { u32::MAX } else { server_id };
+        let direct = payload.get(1..).and_then(statement_id) == Some(u32::MAX);
+        let server_id = match direct && sharing.last_prepared == server_id {
+            true => u32::MAX,
+            false => server_id,
+        };
+        if direct && command == com::STMT_EXECUTE && !sharing.partial {
+            let bound = Execute::parse(payload, statement.params(), self.client_caps);
+            if statement.params() > 0 && !bound.is_ok_and(|execute| execute.types.is_some()) {
+                return Some(untyped(server_id, statement.params()));
+            }
+        }
         let missing = statement.types().filter(|_| types);
         let execute =
             missing.and_then(|_| Execute::parse(payload, statement.params(), self.client_caps).ok());
@@ -301,6 +311,17 @@ impl Session {
     pub(crate) fn client_statement_id(&self, server_id: u32) -> u32 {
         self.sharing.as_ref().and_then(|sharing| sharing.announced).unwrap_or(server_id)
     }
+}
+
+/// An execution that MariaDB refuses as it refuses one of "the last one" without types, whatever was bound before
+/// (`stmt_execute_packet_sanity_check` in its `sql_prepare.cc`): it says neither that there are types nor that there are none.
+fn untyped(id: u32, params: u16) -> Vec<u8> {
+    let mut out = vec![com::STMT_EXECUTE];
+    out.extend_from_slice(&id.to_le_bytes());
+    out.extend_from_slice(&[0, 1, 0, 0, 0]);
+    out.resize(out.len() + usize::from(params.div_ceil(8)), 0);
+    out.push(2);
+    framed(&out)
 }
 
 impl Sharing {

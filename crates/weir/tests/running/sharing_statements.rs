@@ -293,3 +293,46 @@ async fn p40_statements_of_one_client_and_of_all_are_bounded() {
         all[0].prepare("SELECT 1").await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn p39_the_statement_prepared_last_is_executed_as_by_the_server_wherever_that_is() {
+    const LAST: [u8; 4] = u32::MAX.to_le_bytes();
+    for (flavor, server) in &both() {
+        database(server, "sh_last", &[]).await;
+        let weir = sharing(server, 1, "", "");
+        let mut two = client(&weir, "sh_last").await;
+        let typed = command::Execute {
+            id: u32::MAX,
+            flags: 0,
+            params: &[Param::Text("now".into())],
+            types: true,
+            attributes: false,
+        };
+        let bodies = [
+            // It ends ahead of the types; it says that they are as before; it has them.
+            [&LAST[..], &[0, 1, 0, 0, 0]].concat(),
+            [&LAST[..], &[0, 1, 0, 0, 0, 0, 0]].concat(),
+            typed.body(),
+        ];
+        let mut one = client(&weir, "sh_last").await;
+        let mut direct = app(server.addr()).database("sh_last").connect().await.unwrap();
+        for bound in [false, true] {
+            for body in &bodies {
+                let mut answers = Vec::new();
+                for client in [&mut direct, &mut one] {
+                    let id = client.prepare("SELECT ?").await.unwrap().id;
+                    if bound {
+                        execute(client, id, &[Param::Text("before".into())], true).await;
+                    }
+                }
+                // The connection prepares something else meanwhile.
+                two.prepare(&format!("SELECT {}, {bound}", body.len())).await.unwrap();
+                for client in [&mut direct, &mut one] {
+                    answers.push(client.command(command::STMT_EXECUTE, body).await.unwrap().packets);
+                    answers.push(client.command(command::PING, b"").await.unwrap().packets);
+                }
+                assert_eq!(answers[..2], answers[2..], "{flavor:?}, bound: {bound}, {body:?}");
+            }
+        }
+    }
+}
