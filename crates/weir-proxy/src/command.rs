@@ -11,7 +11,7 @@ use weir_net::send_before_close;
 use weir_sql::{CharsetClass, StatementKind};
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
-use weir_wire::packet::{ErrPacket, ok_payload, status};
+use weir_wire::packet::ErrPacket;
 use weir_wire::request::{Request, Span};
 
 /// ER_SPECIFIC_ACCESS_DENIED_ERROR.
@@ -66,11 +66,8 @@ impl Session {
                 return Ok(());
             }
             com::PROCESS_KILL => {
-                if let Some(mapped) = self.map_process_kill(body) {
-                    return match self.share(cx, command, payload, packet.len())? {
-                        Handled::Pass | Handled::Packet(_) => self.forward(cx, command, &mapped),
-                        Handled::Done | Handled::Wait => Ok(()),
-                    };
+                if self.process_kill(cx, payload, packet.len())? {
+                    return Ok(());
                 }
             }
             com::RESET_CONNECTION if self.sharing.is_none() => {
@@ -167,13 +164,7 @@ impl Session {
                 Ok(())
             }
             Meaning::Rewritten(packet) => self.forward(cx, com::QUERY, &packet),
-            Meaning::Killed => {
-                self.begin(com::QUERY, Shape::Query);
-                let mut out = Vec::new();
-                put_packet(&mut out, 1, &ok_payload(self.walker.status() & status::OF_THE_SESSION));
-                self.sharing_killed();
-                self.answer(cx, com::QUERY, packet.len(), &out)
-            }
+            Meaning::Killed => self.killed(cx, com::QUERY, packet.len()),
             Meaning::ShowSession => {
                 self.begin(com::QUERY, Shape::Query);
                 let mut out = Vec::new();

@@ -1,30 +1,58 @@
 //! KILL: ids mapped, and connections made to end what a vanished client left running.
 
-use crate::session::Session;
+use crate::prepared::Handled;
+use crate::session::{Exit, Session};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Context;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+use weir_model::ServerFamily;
 use weir_net::PacketStream;
 use weir_pool::{ConnectError, LoginRequest, Place, ServerConnection, Slot, login_beside};
 use weir_wire::caps;
 use weir_wire::command::{self, PROCESS_KILL};
 use weir_wire::frame::put_packet;
+use weir_wire::packet::{ok_payload, status};
 
 /// utf8mb4_general_ci.
 const UTF8MB4: u8 = 45;
 
 impl Session {
-    /// COM_PROCESS_KILL with the server's id in place of one of Weir's. The server checks that the killer may.
-    pub(crate) fn map_process_kill(&self, body: &[u8]) -> Option<Vec<u8>> {
-        let id = u32::from_le_bytes(*body.first_chunk()?);
-        let mapped = self.worker.shared.registry.server_id(u64::from(id), self.server.place)?;
-        let mut payload = vec![PROCESS_KILL];
-        payload.extend_from_slice(&mapped.to_le_bytes());
-        let mut packet = Vec::new();
-        put_packet(&mut packet, 0, &payload);
-        Some(packet)
+    /// COM_PROCESS_KILL of one of Weir's ids: with the server's id in its place, for the server checks that the killer may; or
+    /// of a session that has no server connection. False: it is passed on as it stands.
+    pub(crate) fn process_kill(
+        &mut self,
+        cx: &mut Context<'_>,
+        payload: &[u8],
+        len: usize,
+    ) -> Result<bool, Exit> {
+        let Some(id) = payload.get(1..).and_then(|body| body.first_chunk()) else { return Ok(false) };
+        let id = u64::from(u32::from_le_bytes(*id));
+        let registry = &self.worker.shared.registry;
+        // MySQL has dropped the command, and says so.
+        let known = self.server.family == ServerFamily::MariaDb;
+        if known && registry.kill_detached(id, false, &self.identity.user) {
+            self.killed(cx, PROCESS_KILL, len)?;
+            return Ok(true);
+        }
+        let Some(mapped) = registry.server_id(id, self.server.place) else { return Ok(false) };
+        if let Handled::Pass | Handled::Packet(_) = self.share(cx, PROCESS_KILL, payload, len)? {
+            let mut packet = Vec::new();
+            put_packet(&mut packet, 0, &[&[PROCESS_KILL][..], &mapped.to_le_bytes()].concat());
+            self.forward(cx, PROCESS_KILL, &packet)?;
+        }
+        Ok(true)
+    }
+
+    /// Answers a KILL that Weir has carried out.
+    pub(crate) fn killed(&mut self, cx: &mut Context<'_>, command: u8, len: usize) -> Result<(), Exit> {
+        self.begin(command, command::shape(command));
+        let mut out = Vec::new();
+        put_packet(&mut out, 1, &ok_payload(self.walker.status() & status::OF_THE_SESSION));
+        self.sharing_killed();
+        self.answer(cx, command, len, &out)
     }
 
     /// Kills this session's server connection through a connection of its own, logged in as the same user: an

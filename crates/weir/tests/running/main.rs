@@ -32,6 +32,7 @@ mod sharing_queue;
 mod sharing_replay;
 mod sharing_restarts;
 mod sharing_statements;
+mod sharing_storm;
 mod sharing_tracking;
 mod sharing_turns;
 mod sharing_users;
