@@ -12,26 +12,26 @@ pub fn without_numbers(sql: &[u8], out: &mut Vec<u8>) -> bool {
     if sql.len() > LEN_MAX {
         return false;
     }
-    let mut before = b' ';
-    let mut rest = sql;
-    while let Some((&first, more)) = rest.split_first() {
-        if first.is_ascii_digit() && !is_word(before) {
-            let len = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
-            let (number, behind) = rest.split_at(len);
-            if behind.first().is_none_or(|b| !is_word(*b)) {
-                out.push(b'0');
-            } else {
-                out.extend_from_slice(number);
+    // What is not yet appended begins at `kept`.
+    let (mut at, mut kept) = (0, 0);
+    while let Some(next) = sql[at..].iter().position(|b| b.is_ascii_digit() || *b == b'*') {
+        let from = at + next;
+        let before = if from == 0 { b' ' } else { sql[from - 1] };
+        if sql[from] == b'*' {
+            if before == b'/' {
+                return false;
             }
-            (before, rest) = (first, behind);
+            at = from + 1;
             continue;
         }
-        if first == b'*' && before == b'/' {
-            return false;
+        at = from + sql[from..].iter().position(|b| !b.is_ascii_digit()).unwrap_or(sql.len() - from);
+        if !is_word(before) && sql.get(at).is_none_or(|b| !is_word(*b)) {
+            out.extend_from_slice(&sql[kept..from]);
+            out.push(b'0');
+            kept = at;
         }
-        out.push(first);
-        (before, rest) = (first, more);
     }
+    out.extend_from_slice(&sql[kept..]);
     true
 }
 

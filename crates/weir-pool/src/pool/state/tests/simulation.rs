@@ -65,10 +65,10 @@ fn a_thousand_clients_that_ask_now_and_then_share_few_connections() {
     let random = |plan: &Plan| Plan { pause: Pause::Random(100 * MS), ..plan.clone() };
     // The most that each may open.
     let plans = [
-        ("steady", quiet(), 16),
-        ("steady, stalls", stalled.clone(), 100),
-        ("random", random(&quiet()), 16),
-        ("random, stalls", random(&stalled), 100),
+        ("steady", quiet(), 10),
+        ("steady, stalls", stalled.clone(), 40),
+        ("random", random(&quiet()), 10),
+        ("random, stalls", random(&stalled), 16),
     ];
     for (name, plan, most) in plans {
         let seen = run(name, &plan, 1);
