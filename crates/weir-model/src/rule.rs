@@ -12,7 +12,7 @@ use crate::{IpNet, words};
 pub const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 /// The largest program that the patterns of all rules may become together, in bytes. It bounds what a reload can cost.
-pub const MAX_PATTERNS_BYTES: usize = 64 << 20;
+pub const MAX_PATTERNS_BYTES: usize = 16 << 20;
 
 /// Rules at most. A file of 1 MiB, which is what Weir reads, has no room for more that say anything.
 pub const MAX_RULES: usize = 10_000;

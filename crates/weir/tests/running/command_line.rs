@@ -32,6 +32,26 @@ fn a_good_file_is_said_to_be_good() {
 }
 
 #[test]
+fn rules_that_do_nothing_are_warned_of_and_rules_that_cannot_be_are_refused() {
+    let server = "[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n";
+    let all = "[[rule]]\nname = \"all\"\nmatch = {}\ncache = { ttl = \"10s\" }\n";
+    let late = "[[rule]]\nname = \"late\"\nmatch = { user = \"app\" }\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.toml");
+    fs::write(&path, format!("{server}{all}{late}")).unwrap();
+    let output = weir(&["check", "-c", &path.display().to_string()]);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("warning: rule `late` is never reached: rule `all`"), "{said}");
+    fs::write(&path, format!("{server}{late}{all}")).unwrap();
+    let output = weir(&["check", "-c", &path.display().to_string()]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let said = refused_file(&format!("{server}{all}deny = \"no\"\n"));
+    assert!(said.contains("`deny` is not supported by this version of Weir"), "{said}");
+}
+
+#[test]
 fn errors_come_all_at_once_with_their_places_and_hints() {
     let said = refused_file(
         "[listen]\nmysql = [\"127.0.0.1:99999\"]\n[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\nmax_conections = 7\n\

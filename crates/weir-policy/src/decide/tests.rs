@@ -1,0 +1,167 @@
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
+
+use std::net::IpAddr;
+
+use proptest::prelude::*;
+use weir_model::rule::{Rule, RuleCommand, RuleKind, RuleMatch};
+
+use super::*;
+use crate::testing::{compiled, digest, matching, read, rule};
+use crate::{Outcome, Statement, TableRef};
+
+const SQLS: [&str; 6] = [
+    "select 1 from t",
+    "select 2 from t",
+    "SELECT * FROM s.t, u",
+    "update u set a = 3",
+    "\t/*x*/ select 'from t'\n",
+    "select 1 from r",
+];
+const SCHEMAS: [&str; 3] = ["s", "S", "x"];
+const USERS: [&str; 2] = ["app", "root"];
+const IPS: [&str; 3] = ["10.0.0.1", "10.9.0.1", "fd00::1"];
+const PATTERNS: [&str; 5] = ["(?i)^select", "from t$", "^update", "1", "."];
+const NETS: [&str; 3] = ["10.0.0.0/8", "10.0.0.0/16", "::/0"];
+const TABLES: [&str; 5] = ["t", "s.t", "x.t", "U", "S.u"];
+
+fn perhaps<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<Value = Option<T>> + use<T> {
+    let some = prop::sample::select(values.to_vec()).prop_map(Some);
+    prop_oneof![3 => Just(None), 1 => some]
+}
+
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let matches = (
+        (perhaps(&SCHEMAS), perhaps(&USERS), perhaps(&NETS), perhaps(&SQLS)),
+        (prop_oneof![2 => Just(None), 1 => perhaps(&PATTERNS)], perhaps(&TABLES)),
+        perhaps(&[RuleKind::Read, RuleKind::Write]),
+        perhaps(&[RuleCommand::Query, RuleCommand::Execute]),
+    );
+    let actions = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (matches, actions).prop_map(|(matches, (continues, cache, deny, timeout))| {
+        let ((schema, user, client, sql), (pattern, table), kind, command) = matches;
+        let matches = RuleMatch {
+            schema: schema.map(str::to_owned),
+            user: user.map(str::to_owned),
+            client: client.map(|net| weir_model::IpNet::parse(net).unwrap()),
+            digest: sql.map(str::to_owned),
+            pattern: pattern.map(str::to_owned),
+            table: table.map(|table| weir_model::rule::TableMatch::parse(table).unwrap()),
+            kind,
+            command,
+        };
+        let mut rule = rule("", matches);
+        rule.continues = continues;
+        rule.cache = rule.cache.filter(|_| cache);
+        rule.deny = deny.then(|| "no".to_owned());
+        rule.timeout = timeout.then_some(std::time::Duration::from_secs(1));
+        rule
+    })
+}
+
+/// What an explanation comes to.
+fn told(rules: &RuleSet, statement: &Statement<'_>, connection: &Connection<'_>) -> Decision {
+    let mut decision = Decision::default();
+    for verdict in rules.explain(statement, connection) {
+        if matches!(verdict.outcome, Outcome::Decides | Outcome::Continues) {
+            decision.add(verdict.rule, Actions::of(rules.rule(verdict.rule).unwrap()));
+        }
+    }
+    decision
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The index decides as if each rule were tried in its order; a selection of one statement holds for all of its
+    /// digest if it says so.
+    #[test]
+    fn the_index_decides_as_the_rules_do(
+        mut rules in prop::collection::vec(any_rule(), 0..100),
+        sql in prop::sample::select(&SQLS[..]),
+        names in prop::collection::vec((perhaps(&SCHEMAS), prop::sample::select(&["t", "T", "u", "v"][..])), 0..3),
+        kind in prop::sample::select(&[RuleKind::Read, RuleKind::Write, RuleKind::Other][..]),
+        command in prop::sample::select(RuleCommand::ALL),
+        schema in perhaps(&SCHEMAS),
+        user in prop::sample::select(&USERS[..]),
+        ip in perhaps(&IPS),
+    ) {
+        for (number, rule) in rules.iter_mut().enumerate() {
+            rule.name = number.to_string();
+        }
+        let rules = compiled(&rules);
+        let tables: Vec<TableRef<'_>> = names
+            .iter()
+            .map(|(schema, name)| TableRef { schema: schema.map(str::as_bytes), name: name.as_bytes() })
+            .collect();
+        let (_, text) = digest(sql);
+        let statement = Statement { kind, command, ..read(sql, &text, &tables) };
+        let connection = Connection {
+            user: user.as_bytes(),
+            schema: schema.map(str::as_bytes),
+            client_ip: ip.map(|ip| ip.parse::<IpAddr>().unwrap()),
+        };
+        let selection = rules.select(&statement);
+        let expected = told(&rules, &statement, &connection);
+        prop_assert_eq!(&rules.decide(&selection, &connection), &expected);
+        prop_assert_eq!(&rules.decide_known(&selection, &rules.connection(&connection)), &expected);
+        if selection.is_per_digest() {
+            for other in SQLS.into_iter().filter(|other| digest(other).1 == text) {
+                let statement = Statement { text: other.as_bytes(), ..statement };
+                prop_assert_eq!(&rules.decide(&selection, &connection), &told(&rules, &statement, &connection));
+            }
+        }
+        if expected.first.is_some() {
+            prop_assert!(!selection.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_selection_of_another_set_says_nothing() {
+    let list = [rule("r", matching("user=app"))];
+    let (old, new) = (compiled(&list), RuleSet::compile(&list, 2, digest).unwrap());
+    let statement = read("select 1", b"select ", &[]);
+    let connection = Connection { user: b"app", schema: None, client_ip: None };
+    let (selection, known) = (old.select(&statement), old.connection(&connection));
+    assert!(old.decide_known(&selection, &known).cache.is_some());
+    assert_eq!(new.decide(&selection, &connection), Decision::default());
+    assert_eq!(new.decide_known(&selection, &known), Decision::default());
+    assert_eq!(new.decide_known(&new.select(&statement), &known), Decision::default());
+    assert_eq!(new.decide_known(&selection, &new.connection(&connection)), Decision::default());
+    assert_eq!(RuleSet::empty().select(&statement).generation(), 0);
+    assert!(RuleSet::empty().select(&statement).is_empty());
+}
+
+#[test]
+fn a_selection_is_of_a_digest_until_a_pattern_is_looked_at() {
+    let cases = [
+        (vec![""], true),
+        (vec!["pattern=a"], false),
+        (vec!["digest=select_1", "pattern=a"], true),
+        (vec!["digest=select_1 user=app", "pattern=a"], false),
+        (vec!["digest=select_1 pattern=a"], false),
+        (vec!["digest=update pattern=a"], true),
+        (vec!["table=t pattern=a"], true),
+        (vec!["table=v pattern=a"], false),
+        (vec!["kind=write pattern=a"], true),
+        (vec!["", "pattern=a"], true),
+    ];
+    let tables = [TableRef { schema: None, name: b"v" }];
+    for (matches, expected) in cases {
+        let rules: Vec<Rule> =
+            matches.iter().enumerate().map(|(n, text)| rule(&n.to_string(), matching(text))).collect();
+        let selection = compiled(&rules).select(&read("select 1", b"select ", &tables));
+        assert_eq!(selection.is_per_digest(), expected, "{matches:?}");
+    }
+}
+
+#[test]
+fn statements_are_bytes() {
+    let rules = compiled(&[rule("r", matching("pattern=^select.*from.t"))]);
+    let connection = Connection { user: b"", schema: None, client_ip: None };
+    let mut statement = read("", b"", &[]);
+    statement.text = b" \n select '\xff\xfe\x00' from t";
+    assert!(rules.decide(&rules.select(&statement), &connection).cache.is_some());
+    statement.text = b"\xff select '' from t";
+    assert!(rules.decide(&rules.select(&statement), &connection).cache.is_none());
+}

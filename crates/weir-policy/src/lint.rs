@@ -1,0 +1,200 @@
+//! Rules that are good by themselves and do nothing where they stand.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use weir_model::ServerFamily;
+use weir_model::rule::{CacheMode, Rule, RuleCommand, RuleKind, TableMatch};
+use weir_sql::LexMode;
+
+use crate::compile::{Digest, lower};
+use crate::decide::Actions;
+use crate::statement::rule_kind;
+
+/// Something that an operator will want to know about a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lint {
+    /// The rule.
+    pub rule: String,
+    pub kind: LintKind,
+}
+
+/// What it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LintKind {
+    /// The statement of `digest` is of another kind than `kind`.
+    DigestOfAnotherKind { digest: RuleKind, kind: RuleKind },
+    /// No client has an address in this network.
+    NoClient,
+    /// A rule before it matches whatever this one does, and decides.
+    Shadowed { by: String },
+    /// It has no action, and does not keep rules below it from theirs.
+    NoAction,
+    /// Only reads are cached, and it matches none.
+    CachesNoRead(RuleKind),
+    /// Only executed statements have an answer to cache.
+    CachesPrepare,
+}
+
+impl LintKind {
+    /// The word in commands and the API.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::DigestOfAnotherKind { .. } => "digest_of_another_kind",
+            Self::NoClient => "no_client",
+            Self::Shadowed { .. } => "shadowed",
+            Self::NoAction => "no_action",
+            Self::CachesNoRead(_) => "caches_no_read",
+            Self::CachesPrepare => "caches_prepare",
+        }
+    }
+}
+
+impl fmt::Display for Lint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule `{}` ", self.rule)?;
+        match &self.kind {
+            LintKind::DigestOfAnotherKind { digest, kind } => {
+                let (digest, kind) = (digest.as_str(), kind.as_str());
+                write!(
+                    f,
+                    "can never match: the statement of `digest` is of kind \"{digest}\", not \"{kind}\""
+                )
+            }
+            LintKind::NoClient => f.write_str("can never match: no client has an address in `client`"),
+            LintKind::Shadowed { by } => {
+                write!(f, "is never reached: rule `{by}` before it matches all that it matches, and decides")
+            }
+            LintKind::NoAction => f.write_str("does nothing: it has no action, and `continue`"),
+            LintKind::CachesNoRead(kind) => {
+                write!(f, "caches nothing: only reads are cached, and it matches \"{}\"", kind.as_str())
+            }
+            LintKind::CachesPrepare => {
+                f.write_str("caches nothing: \"prepare\" has no answer to cache; the command is \"execute\"")
+            }
+        }
+    }
+}
+
+/// Finds rules that can never match, that a rule before them shadows, or that do nothing, in the order of the list.
+/// It tells only what is certain: a rule that is not told of may do nothing all the same.
+///
+/// `digest` is as for [`RuleSet::compile`](crate::RuleSet::compile). Where no server is known, one that gives each text
+/// back as it is will do: it tells fewer texts to be the same.
+pub fn lint(rules: &[Rule], digest: impl Fn(&str) -> (u64, Vec<u8>)) -> Vec<Lint> {
+    let facts: Vec<Facts<'_>> = rules.iter().map(|rule| Facts::of(rule, &digest)).collect();
+    let mut lints = Vec::new();
+    for (at, facts_of_one) in facts.iter().enumerate() {
+        let mut kinds = alone(facts_of_one);
+        if kinds.is_empty()
+            && let Some(by) = facts.iter().take(at).find(|earlier| shadows(earlier, facts_of_one))
+        {
+            kinds.push(LintKind::Shadowed { by: by.rule.name.clone() });
+        }
+        lints.extend(kinds.into_iter().map(|kind| Lint { rule: facts_of_one.rule.name.clone(), kind }));
+    }
+    lints
+}
+
+/// What is known of a rule before any statement comes.
+struct Facts<'a> {
+    rule: &'a Rule,
+    digest: Option<Digest>,
+    /// The kind that each matching statement has, as its digest tells.
+    digest_kind: Option<RuleKind>,
+}
+
+impl<'a> Facts<'a> {
+    fn of(rule: &'a Rule, digest: &impl Fn(&str) -> (u64, Vec<u8>)) -> Self {
+        let sql = rule.matches.digest.as_deref();
+        Self {
+            rule,
+            digest: sql.map(digest).map(|(id, text)| Digest { id, text }),
+            digest_kind: sql.and_then(kind_of),
+        }
+    }
+
+    /// The kind of all that it matches.
+    fn kind(&self) -> Option<RuleKind> {
+        self.rule.matches.kind.or(self.digest_kind)
+    }
+}
+
+/// The kind of a statement, if it is the same on either server.
+fn kind_of(sql: &str) -> Option<RuleKind> {
+    let servers = [(ServerFamily::MySql, 90_700), (ServerFamily::MariaDb, 120_000)];
+    let kinds = servers.map(|(family, version)| {
+        let mode = LexMode::new(family, version);
+        rule_kind(weir_sql::Statement::classify(sql.as_bytes(), mode, true).kind)
+    });
+    let [on_mysql, on_mariadb] = kinds;
+    (on_mysql == on_mariadb).then_some(on_mysql)
+}
+
+/// What can be told without the other rules.
+fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
+    let Rule { matches, cache, continues, .. } = facts.rule;
+    let mut kinds = Vec::new();
+    if let (Some(digest), Some(kind)) = (facts.digest_kind, matches.kind)
+        && digest != kind
+    {
+        kinds.push(LintKind::DigestOfAnotherKind { digest, kind });
+    }
+    if matches.client.is_some_and(|net| is_nobody(net.address(), net.prefix())) {
+        kinds.push(LintKind::NoClient);
+    }
+    if *continues && Actions::of(facts.rule) == Actions::default() {
+        kinds.push(LintKind::NoAction);
+    }
+    if kinds.is_empty() && cache.as_ref().is_some_and(|cache| cache.mode != CacheMode::Off) {
+        if let Some(kind) = facts.kind().filter(|kind| *kind != RuleKind::Read) {
+            kinds.push(LintKind::CachesNoRead(kind));
+        }
+        if matches.command == Some(RuleCommand::Prepare) {
+            kinds.push(LintKind::CachesPrepare);
+        }
+    }
+    kinds
+}
+
+/// Networks that no connection comes from: a single unspecified address, what lies within multicast, and IPv4 written as
+/// IPv6 (`::ffff:10.0.0.0/104`), for an IPv4 client is always taken as one.
+fn is_nobody(address: IpAddr, prefix: u8) -> bool {
+    let (whole, multicast) = match address {
+        IpAddr::V4(_) => (32, 4),
+        IpAddr::V6(_) => (128, 8),
+    };
+    let mapped = matches!(address, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some() && prefix >= 96);
+    mapped || (address.is_unspecified() && prefix == whole) || (address.is_multicast() && prefix >= multicast)
+}
+
+/// Whether `earlier` matches whatever `later` matches, and lets nothing through.
+fn shadows(earlier: &Facts<'_>, later: &Facts<'_>) -> bool {
+    let (a, b) = (&earlier.rule.matches, &later.rule.matches);
+    !earlier.rule.continues
+        && implied(&a.user, &b.user, |a, b| a == b)
+        && implied(&a.schema, &b.schema, |a, b| a.eq_ignore_ascii_case(b))
+        && implied(&a.client, &b.client, |a, b| a.prefix() <= b.prefix() && a.contains(b.address()))
+        && implied(&earlier.digest, &later.digest, |a, b| a == b)
+        && implied(&a.pattern, &b.pattern, |a, b| a == b)
+        && implied(&a.table, &b.table, includes)
+        && implied(&a.kind, &later.kind(), |a, b| a == b)
+        && implied(&a.command, &b.command, |a, b| a == b)
+}
+
+/// Whether what the later rule asks for answers what the earlier one asks for.
+fn implied<T>(earlier: &Option<T>, later: &Option<T>, answers: impl Fn(&T, &T) -> bool) -> bool {
+    match (earlier, later) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(a), Some(b)) => answers(a, b),
+    }
+}
+
+fn includes(wide: &TableMatch, narrow: &TableMatch) -> bool {
+    lower(&wide.name) == lower(&narrow.name)
+        && implied(&wide.schema, &narrow.schema, |a, b| a.eq_ignore_ascii_case(b))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+use super::*;
+use crate::testing::{digest, matching, rule};
+
+fn lints(rules: &[Rule]) -> Vec<String> {
+    lint(rules, digest).iter().map(ToString::to_string).collect()
+}
+
+/// Whether the first of two rules shadows the second.
+fn shadowed(first: &str, second: &str) -> bool {
+    let told = lints(&[rule("a", matching(first)), rule("b", matching(second))]);
+    assert!(told.len() <= 1, "{told:?}");
+    told.iter().any(|text| {
+        assert_eq!(
+            text,
+            "rule `b` is never reached: rule `a` before it matches all that it matches, and decides"
+        );
+        true
+    })
+}
+
+#[test]
+fn a_rule_that_another_one_covers_is_told() {
+    for (first, second) in [
+        ("", ""),
+        ("", "user=u table=t"),
+        ("user=u", "user=u schema=s"),
+        ("schema=S", "schema=s"),
+        ("client=10.0.0.0/8", "client=10.1.0.0/16"),
+        ("client=0.0.0.0/0", "client=10.1.0.1"),
+        ("digest=select_1", "digest=select_2"),
+        ("kind=read", "digest=select_2"),
+        ("pattern=a", "pattern=a user=u"),
+        ("table=t", "table=s.T"),
+        ("table=s.t", "table=S.t"),
+        ("command=query kind=read", "kind=read command=query"),
+    ] {
+        assert!(shadowed(first, second), "{first} | {second}");
+    }
+}
+
+#[test]
+fn a_rule_with_something_left_is_not() {
+    for (first, second) in [
+        ("user=u", ""),
+        ("user=u", "user=U"),
+        ("client=10.1.0.0/16", "client=10.0.0.0/8"),
+        ("client=::/0", "client=10.0.0.0/8"),
+        ("digest=select_1", "digest=SELECT_1"),
+        ("kind=read command=query", "kind=read"),
+        ("pattern=a", "pattern=aa"),
+        ("table=s.t", "table=t"),
+        ("table=t", "table=u"),
+        ("kind=read", "table=t"),
+    ] {
+        assert!(!shadowed(first, second), "{first} | {second}");
+    }
+    let mut first = rule("a", matching(""));
+    first.continues = true;
+    assert_eq!(lints(&[first, rule("b", matching(""))]), Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_that_can_never_match_or_does_nothing_is_told() {
+    let nobody = "rule `r` can never match: no client has an address in `client`";
+    for (matches, expected) in [
+        (
+            "digest=insert_into_t_values_(1) kind=read",
+            "rule `r` can never match: the statement of `digest` is of kind \"write\", not \"read\"",
+        ),
+        ("client=0.0.0.0", nobody),
+        ("client=::", nobody),
+        ("client=239.0.0.0/8", nobody),
+        ("client=ff02::1", nobody),
+        ("client=::ffff:10.0.0.0/104", nobody),
+        ("digest=delete_from_t", "rule `r` caches nothing: only reads are cached, and it matches \"write\""),
+        ("kind=ddl", "rule `r` caches nothing: only reads are cached, and it matches \"ddl\""),
+        (
+            "command=prepare",
+            "rule `r` caches nothing: \"prepare\" has no answer to cache; the command is \"execute\"",
+        ),
+    ] {
+        assert_eq!(lints(&[rule("r", matching(matches))]), [expected], "{matches}");
+        // What a rule cannot see of itself is not also told as shadowed.
+        assert_eq!(lints(&[rule("r", matching(matches)), rule("s", matching("user=u"))]).len(), 1);
+    }
+    for matches in ["client=0.0.0.0/0", "client=::/0", "kind=read digest=select_1", "client=10.0.0.0/8", ""] {
+        assert_eq!(lints(&[rule("r", matching(matches))]), Vec::<String>::new(), "{matches}");
+    }
+    let mut idle = rule("r", matching(""));
+    (idle.cache, idle.continues) = (None, true);
+    assert_eq!(lints(&[idle.clone()]), ["rule `r` does nothing: it has no action, and `continue`"]);
+    idle.continues = false;
+    assert_eq!(lints(&[idle]), Vec::<String>::new(), "an exception from the rules below is no mistake");
+}
