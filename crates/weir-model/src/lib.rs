@@ -3,6 +3,7 @@
 //! This crate holds plain values only. It must not parse, decide, do I/O, read a clock or depend on any
 //! other crate of Weir; every other crate may depend on it.
 
+mod digest;
 pub mod family;
 pub mod limits;
 mod network;
@@ -10,6 +11,7 @@ pub mod reason;
 pub mod rule;
 mod words;
 
+pub use digest::DigestId;
 pub use family::{ServerFamily, version_number};
 pub use limits::Limits;
 pub use network::IpNet;

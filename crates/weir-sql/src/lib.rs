@@ -13,6 +13,7 @@ mod cacheable;
 mod calls;
 mod charset;
 mod classify;
+mod digest;
 mod facts;
 mod functions;
 mod hint;
@@ -33,6 +34,7 @@ pub use cacheable::{
 };
 pub use charset::CharsetClass;
 pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
+pub use digest::{Digest, DigestId, MAX_DIGEST_LENGTH, digest, digest_within, strip_comments, trimmed_span};
 pub use facts::{
     Access, ClientCharset, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind,
     Name, Pin, PinSet, RowsFound, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables,

@@ -2,7 +2,7 @@
 
 use super::Lexer;
 use crate::TokenKind;
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr2, memmem};
 
 impl Lexer<'_> {
     pub(super) fn blanks(&self, start: usize) -> usize {
@@ -12,7 +12,7 @@ impl Lexer<'_> {
 
     /// Whether a byte can stand in an identifier without quotes. Bytes from 0x80 are taken as letters: where
     /// the character set has a symbol there, the server reports a syntax error and runs nothing.
-    pub(super) fn is_ident(&self, byte: u8) -> bool {
+    pub(crate) fn is_ident(&self, byte: u8) -> bool {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' => true,
             0x80.. => !self.mode.charset.is_blank(byte),
@@ -80,17 +80,30 @@ impl Lexer<'_> {
 
     /// `$name`, or on MySQL `$$...$$` and `$tag$...$tag$`. A tag is anything that could be an identifier.
     pub(super) fn dollar(&self, start: usize) -> (TokenKind, usize) {
-        let as_word = (TokenKind::Word, self.ident(start));
         if !self.mode.has_dollar_quotes() {
-            return as_word;
+            return (TokenKind::Word, self.ident(start));
         }
-        let word = self.sql.get(start + 1..as_word.1).unwrap_or_default();
-        let Some(tag_len) = memchr(b'$', word) else { return as_word };
+        // Not by way of the whole word: of many `$$` in a row each would look at all that follow.
+        let Some(tag_len) = self.tag_len(start + 1) else { return (TokenKind::Word, self.ident(start)) };
         let body = start + tag_len + 2;
         let delimiter = self.sql.get(start..body).unwrap_or_default();
         match memmem::find(self.rest(body), delimiter) {
             Some(found) => (TokenKind::String, body + found + delimiter.len()),
             None => self.unterminated(),
+        }
+    }
+
+    /// Length of what could be an identifier between `at` and the next `$`; `None` if anything else comes first.
+    fn tag_len(&self, at: usize) -> Option<usize> {
+        let multibyte = self.mode.charset.is_multibyte();
+        let mut end = at;
+        loop {
+            match self.byte(end)? {
+                b'$' => return Some(end - at),
+                byte if !self.is_ident(byte) => return None,
+                byte if multibyte && byte >= 0x80 => end += self.mode.charset.char_len(self.rest(end)),
+                _ => end += 1,
+            }
         }
     }
 

@@ -1,0 +1,56 @@
+//! A statement without the comments that mean nothing to the server.
+
+use crate::{LexMode, Lexer, TokenKind};
+use memchr::{memchr, memmem};
+use std::ops::Range;
+
+/// Writes the statement as a pattern of a rule sees it into `out`, in place of what was there: without plain
+/// comments and Weir's hints, without the marks around code of a version comment and without version comments that
+/// are no code to this server. Each comment is a blank if something stands on both sides of it, together with the
+/// blanks around it. Optimizer hints and all other bytes stay as they are.
+pub fn strip_comments(sql: &[u8], mode: LexMode, out: &mut Vec<u8>) {
+    out.clear();
+    let mut blanks: &[u8] = b"";
+    for token in Lexer::new(sql, mode) {
+        let text = token.text(sql);
+        match token.kind {
+            TokenKind::Blank if blanks.is_empty() => blanks = text,
+            TokenKind::Blank
+            | TokenKind::LineComment
+            | TokenKind::BlockComment
+            | TokenKind::VersionCommentStart
+            | TokenKind::VersionCommentEnd
+            | TokenKind::VersionCommentSkipped => blanks = b" ",
+            _ => {
+                if !out.is_empty() {
+                    out.extend_from_slice(blanks);
+                }
+                out.extend_from_slice(text);
+                blanks = b"";
+            }
+        }
+    }
+}
+
+/// Where the statement proper stands: without the plain comments, Weir's hints and the blanks before and behind it.
+/// Nothing inside is left out, for a blank or a comment there can change the name of a column. Version comments and
+/// everything else stay. Empty, at the end, if there is nothing else.
+pub fn trimmed_span(sql: &[u8], mode: LexMode) -> Range<usize> {
+    let is_left_out =
+        |kind| matches!(kind, TokenKind::Blank | TokenKind::LineComment | TokenKind::BlockComment);
+    let mut tokens = Lexer::new(sql, mode).filter(|token| !is_left_out(token.kind));
+    let Some(first) = tokens.next() else { return sql.len()..sql.len() };
+    if !may_end_with_comment(sql.get(first.start..).unwrap_or_default(), mode) {
+        return first.start..sql.len();
+    }
+    let last = tokens.last().unwrap_or(first);
+    first.start..last.end
+}
+
+/// Whether something that is left out may stand at the end. Asked first, because the answer is mostly no.
+fn may_end_with_comment(sql: &[u8], mode: LexMode) -> bool {
+    sql.last().is_some_and(|byte| mode.charset.is_blank(*byte))
+        || sql.ends_with(b"*/")
+        || memchr(b'#', sql).is_some()
+        || memmem::find(sql, b"--").is_some()
+}
