@@ -14,6 +14,8 @@ built=${CARGO_TARGET_DIR:-target}/debug
 ahead "$built/xtask" fuzz --build
 # Most tests wait for servers and timers, so more of them run at a time than there are cores.
 RUST_TEST_THREADS=$(($(nproc) * 2)) stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
+# Of the workspace with one feature more, so that little is built again.
+stage "schedules of the pool" cargo test --quiet --workspace --features weir-pool/shuttle --test schedules
 stage "tidy" "$built/xtask" tidy
 # The build's lock is free from here on: nothing below calls cargo for the workspace.
 ahead cargo clippy --quiet --workspace --all-targets -- -D warnings

@@ -7,6 +7,10 @@ mod dial;
 mod error;
 mod login;
 mod pool;
+#[cfg(feature = "shuttle")]
+pub mod sync;
+#[cfg(not(feature = "shuttle"))]
+mod sync;
 mod upstream;
 
 pub use dial::dial;

@@ -6,14 +6,13 @@
 
 mod state;
 
-use parking_lot::Mutex;
+use crate::sync::{self, Mutex, oneshot};
 use std::future::Future;
 use std::hash::Hash;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 use state::{Checkout, State, Ticket, Wake};
 pub use state::{FEW, Grant, LOOK_EVERY, Need, PoolLimits};
@@ -235,7 +234,7 @@ impl<K: Eq + Hash + Clone, C> Drop for Waiting<K, C> {
         receiver.close();
         if let Ok(grant) = receiver.try_recv() {
             let pool = &self.pool;
-            drop(pool.give_back(self.key.clone(), self.need, self.worker, grant, Instant::now()));
+            drop(pool.give_back(self.key.clone(), self.need, self.worker, grant, sync::now()));
         }
     }
 }

@@ -118,8 +118,9 @@ pub struct State<K, C, W> {
     opening: u32,
     pinned: u32,
     idle_count: u32,
-    /// Idle connections by account and worker, the last one used at the end.
-    idle: HashMap<K, Vec<VecDeque<Idle<C>>>, foldhash::quality::RandomState>,
+    /// Idle connections by account and worker, the last one used at the end. No chance: that names are chosen to collide need
+    /// not be feared where each is an account of the server with a connection open.
+    idle: HashMap<K, Vec<VecDeque<Idle<C>>>, foldhash::quality::FixedState>,
     workers: usize,
     waiting: VecDeque<Waiter<K, W>>,
     next_ticket: u64,
