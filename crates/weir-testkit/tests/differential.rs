@@ -55,7 +55,7 @@ async fn sessions_that_share_take_turns_and_never_hold_more_than_they_may() {
     let (one, twin) = (Server::start(Flavor::MySql).unwrap(), Server::start(Flavor::MySql).unwrap());
     let (weir, held) = fake::start(twin.addr()).await.unwrap();
     let mut plan = plan(Flavor::MySql, &one, weir);
-    plan.manner = Manner { one_dialect: true, fresh: true };
+    plan.manner = Manner { one_dialect: true, fresh: true, ..Manner::default() };
     plan.sharing = Some(Sharing { pinned: 2, ask: true });
     (plan.sessions, plan.concurrency, plan.statements) = (6, 6, 360);
     let summary = run(&plan).await.unwrap();

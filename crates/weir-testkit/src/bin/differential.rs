@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 
-use weir_testkit::differential::generate::Manner;
+use weir_testkit::differential::generate::{self, Manner};
 use weir_testkit::differential::run::{self, Plan, Side, Summary};
 use weir_testkit::differential::sharing::{self, Sharing};
 use weir_testkit::differential::{Class, report, shrink};
@@ -80,6 +80,9 @@ struct Args {
     /// Give one of four plain queries the hint to run on another server connection.
     #[arg(long)]
     fresh: bool,
+    /// Leave out what is known to differ on shared connections, and say why.
+    #[arg(long, requires = "sharing")]
+    without_listed: bool,
 }
 
 /// The values of `sharing` in `[pool]`.
@@ -139,7 +142,12 @@ impl Args {
                 out += &format!(" --pinned {pinned}");
             }
         }
-        for (given, name) in [(self.one_dialect, " --one-dialect"), (self.fresh, " --fresh")] {
+        let manners = [
+            (self.one_dialect, " --one-dialect"),
+            (self.fresh, " --fresh"),
+            (self.without_listed, " --without-listed"),
+        ];
+        for (given, name) in manners {
             out += if given { name } else { "" };
         }
         for part in &self.without {
@@ -249,7 +257,11 @@ fn set_up(args: &Args, flavor: Flavor) -> Result<Stage> {
         concurrency: args.concurrency,
         without: Class::ALL.into_iter().filter(|class| unwanted(args, *class)).collect(),
         only: args.only,
-        manner: Manner { one_dialect: args.one_dialect, fresh: args.fresh },
+        manner: Manner {
+            one_dialect: args.one_dialect,
+            fresh: args.fresh,
+            without_listed: args.without_listed,
+        },
         sharing: turns(args)?,
         // Long enough for a machine that has much else to do.
         patience: Duration::from_secs(30),
@@ -274,6 +286,9 @@ async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
     let name = title(args, plan)?;
     let summary = run::run(plan).await.with_context(|| name.clone())?;
     println!("{}", report::summary(&name, &summary));
+    for why in generate::left_out(plan.flavor).filter(|_| args.without_listed) {
+        println!("  left out: {why}");
+    }
     if !summary.failures.is_empty() {
         println!("once more: {}\n", args.again(plan)?);
     }

@@ -14,6 +14,7 @@ use super::script::{Action, Class, FRESH, SessionPlan, Step, Text};
 
 mod big;
 mod commands;
+mod listed;
 mod prepared;
 mod results;
 mod schema;
@@ -21,6 +22,8 @@ mod setup;
 mod show;
 mod transactions;
 mod variables;
+
+pub use listed::reasons as left_out;
 
 /// What a capability set is drawn from.
 const OPTIONAL: [Capabilities; 11] = [
@@ -49,6 +52,8 @@ pub struct Manner {
     pub one_dialect: bool,
     /// One of four plain queries carries Weir's hint to run it on another server connection.
     pub fresh: bool,
+    /// Nothing of what is known to differ on shared connections, see [`left_out`].
+    pub without_listed: bool,
 }
 
 /// utf8mb4_general_ci, which both servers know.
@@ -143,6 +148,9 @@ pub fn session(
         }
     }
     session.steps.truncate(steps);
+    if manner.without_listed {
+        listed::leave_out(flavor, &mut session.steps);
+    }
     if manner.fresh {
         // A stream of its own, which leaves the statements as they are.
         freshen(&mut session.steps, &mut Rng::new(seed, FRESH_STREAM + number as u64));

@@ -27,7 +27,7 @@ fn the_prefix_changes_nothing_but_names() {
 
 #[test]
 fn a_run_of_twenty_thousand_has_every_class_two_hundred_times() {
-    let usual = Manner { one_dialect: true, fresh: true };
+    let usual = Manner { one_dialect: true, fresh: true, ..Manner::default() };
     for (flavor, manner) in
         Flavor::BOTH.into_iter().flat_map(|flavor| [(flavor, Manner::default()), (flavor, usual)])
     {
@@ -46,7 +46,7 @@ fn a_run_of_twenty_thousand_has_every_class_two_hundred_times() {
 
 #[test]
 fn one_dialect_is_the_same_for_all_and_leaves_the_statements_alone() {
-    let manner = Manner { one_dialect: true, fresh: false };
+    let manner = Manner { one_dialect: true, fresh: false, ..Manner::default() };
     let plans = [0, 1, 2, 3].map(|number| session(Flavor::MySql, 7, number, 300, "rx_", ALL, manner));
     for (number, plan) in plans.iter().enumerate() {
         assert_eq!((plan.capabilities, plan.collation), (plans[0].capabilities, plans[0].collation));
@@ -69,7 +69,7 @@ fn one_dialect_is_the_same_for_all_and_leaves_the_statements_alone() {
 
 #[test]
 fn one_of_four_queries_is_fresh_and_nothing_else_changes() {
-    let manner = Manner { one_dialect: false, fresh: true };
+    let manner = Manner { one_dialect: false, fresh: true, ..Manner::default() };
     let fresh = session(Flavor::MySql, 7, 3, 2000, "rx_", ALL, manner).steps;
     let plain = session(Flavor::MySql, 7, 3, 2000, "rx_", ALL, Manner::default()).steps;
     let again = session(Flavor::MySql, 7, 3, 2000, "ry_", ALL, manner).steps;
