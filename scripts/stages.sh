@@ -2,12 +2,15 @@
 #
 #   stage NAME COMMAND...   runs the command, notes how it ended, and goes on either way
 #   needed NAME COMMAND...  the same, but ends the script with the summary when the command fails
+#   beside NAME COMMAND...  starts a stage that mostly waits; other stages run beside it
+#   joined                  waits for the stages that were started with `beside`, and reports them
 #   ahead COMMAND...        starts what a later stage will do, in the background, while stages wait for servers
 #   summary                 prints all stages, then "N passed, M failed"; its status is 1 when one failed
 #
 # When WEIR_STAGES names a file, stages of several scripts gather there and only the first script prints the summary.
 
 stages_ahead=()
+stages_beside=()
 stages_nested=yes
 if [ -z "${WEIR_STAGES-}" ]; then
   stages_nested=
@@ -15,14 +18,16 @@ if [ -z "${WEIR_STAGES-}" ]; then
   export WEIR_STAGES
 fi
 stages_output=$(mktemp)
+stages_folder=$(mktemp -d)
 trap stages_exit EXIT
 
 stages_exit() {
   local pid
-  for pid in "${stages_ahead[@]}"; do
+  for pid in "${stages_ahead[@]}" "${stages_beside[@]}"; do
     kill -- "-$pid" 2>/dev/null
   done
   rm -f "$stages_output"
+  rm -rf "$stages_folder"
   [ -n "$stages_nested" ] || rm -f "$WEIR_STAGES"
 }
 
@@ -43,10 +48,42 @@ stage() {
   exec {out}>&-
   # tee ends with the stage, unless a process that the stage left behind still holds the pipe.
   timeout 5 tail --pid="$tee" -f /dev/null
-  printf '%s\t%s\t%d\n' "$word" "$name" $((SECONDS - start)) >>"$WEIR_STAGES"
-  [ "$word" = passed ] || stages_why "$name" >>"$WEIR_STAGES"
-  printf '==> %s: %s after %d s\n' "$name" "$word" $((SECONDS - start))
-  [ "$word" = passed ]
+  stages_ended "$word" "$name" $((SECONDS - start))
+}
+
+# Notes how the stage $2, whose output is in stages_output, has ended after $3 s: $1 is "passed" or "FAILED".
+stages_ended() {
+  printf '%s\t%s\t%d\n' "$1" "$2" "$3" >>"$WEIR_STAGES"
+  [ "$1" = passed ] || stages_why "$2" >>"$WEIR_STAGES"
+  printf '==> %s: %s after %d s\n' "$2" "$1" "$3"
+  [ "$1" = passed ]
+}
+
+# Its output is shown when it is joined, so that outputs do not mix.
+beside() {
+  local name=$1 at=$stages_folder/${#stages_beside[@]}
+  shift
+  rm -f "$at".*
+  printf '%s\n' "$name" >"$at.name"
+  printf '\n==> %s (beside what follows): %s\n' "$name" "$*"
+  setsid bash -c 'at=$1; shift; SECONDS=0; "$@" >"$at.output" 2>&1; echo "$? $SECONDS" >"$at.end"' - "$at" "$@" </dev/null &
+  stages_beside+=($!)
+}
+
+joined() {
+  local i status seconds word good=yes
+  for i in "${!stages_beside[@]}"; do
+    wait "${stages_beside[i]}" 2>/dev/null
+    # Without this file the stage was ended from outside.
+    status=1 seconds=0 word=passed
+    [ ! -f "$stages_folder/$i.end" ] || read -r status seconds <"$stages_folder/$i.end"
+    [ "$status" = 0 ] || word=FAILED good=
+    printf '\n==> %s\n' "$(cat "$stages_folder/$i.name")"
+    tee "$stages_output" <"$stages_folder/$i.output"
+    stages_ended "$word" "$(cat "$stages_folder/$i.name")" "$seconds"
+  done
+  stages_beside=()
+  [ -n "$good" ]
 }
 
 # The lines of the stage's output that tell most, for the end of a long log.
@@ -64,10 +101,10 @@ summary() {
     ! grep -q '^FAILED' "$WEIR_STAGES"
     return
   fi
-  awk -F '\t' '
+  awk -F '\t' -v seconds="$SECONDS" '
     BEGIN { print "" }
     $1 == "WHY" { text = $0; sub(/^WHY\t/, "", text); sub(/\t/, ": ", text); print "        " text; next }
-    { printf "%-7s %5d s  %s\n", $1, $3, $2; seconds += $3; if ($1 == "passed") passed++; else failed++ }
+    { printf "%-7s %5d s  %s\n", $1, $3, $2; if ($1 == "passed") passed++; else failed++ }
     END {
       printf "%d min %02d s in all\n", seconds / 60, seconds % 60
       printf "%d passed, %d failed\n", passed, failed

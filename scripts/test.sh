@@ -19,11 +19,19 @@ stage "schedules of the pool" cargo test --quiet --workspace --features weir-poo
 stage "tidy" "$built/xtask" tidy
 # The build's lock is free from here on: nothing below calls cargo for the workspace.
 ahead cargo clippy --quiet --workspace --all-targets -- -D warnings
+shared=(--sharing transaction --connections 8 --pinned 6 --without-listed)
 for family in mariadb mysql; do
+  # They wait for servers and sleep more than they compute; a busy machine may take its time.
+  beside "drivers, $family" "$built/drivers" --family "$family" -- --jobs 2 --timeout 600
+  beside "drivers sharing connections, $family" "$built/drivers" --family "$family" --sharing -- --jobs 2 --timeout 600
   stage "differential, $family" "$built/differential" --spawn --family "$family" --statements 20000
+  stage "differential sharing connections, $family" \
+    "$built/differential" --spawn --family "$family" --statements 20000 "${shared[@]}"
+  stage "differential sharing connections, fresh hints, $family" \
+    "$built/differential" --spawn --family "$family" --statements 20000 "${shared[@]}" --fresh
+  joined
+  # Alone: healthy clients are timed.
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
-  # They wait for servers and sleep more than they compute, so three at a time; a busy machine may take its time.
-  stage "drivers, $family" "$built/drivers" --family "$family" -- --jobs 3 --timeout 240
 done
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 30 --seed 1
