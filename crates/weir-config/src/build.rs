@@ -179,4 +179,6 @@ fn secret(found: &Found, name: &str) -> Option<SecretString> {
     }
 }
 
-pub(crate) mod rules;
+pub(crate) use rules::rule;
+
+mod rules;

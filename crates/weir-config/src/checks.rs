@@ -172,4 +172,6 @@ fn duplicates(what: &str, tables: &[Found], findings: &mut Vec<Finding>) {
     }
 }
 
+pub(crate) use rules::rule;
+
 mod rules;

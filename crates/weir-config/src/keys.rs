@@ -146,6 +146,11 @@ const fn table(name: &'static str, section: &'static Section) -> Key {
     key(name, Kind::Table(section), Default::Unset("the defaults of its keys"), section.doc)
 }
 
+/// The keys of one `[[rule]]`.
+pub(crate) fn rule() -> &'static Section {
+    &RULE
+}
+
 pub(crate) static ROOT: Section = Section {
     header: "",
     doc: "The configuration of Weir.",

@@ -20,11 +20,12 @@ mod secret;
 mod types;
 mod units;
 mod walk;
+mod write;
 
 pub use address::{Address, AddressError};
 pub use diff::{Changes, diff};
 pub use loader::load;
-pub use parse::{from_backend, parse};
+pub use parse::{from_backend, parse, parse_rule};
 pub use report::{Place, Problem, Report};
 pub use schema::schema;
 pub use secret::SecretString;
@@ -33,3 +34,4 @@ pub use types::{
     Sharing, TlsMode, User,
 };
 pub use weir_model::IpNet;
+pub use write::{rule_text, with_rules};

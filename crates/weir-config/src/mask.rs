@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::hints;
-use crate::keys::{Kind, ROOT, Section};
+use crate::keys::{self, Kind, ROOT, Section};
 use crate::report::Place;
 
 /// What stands for text that is not shown. Its length tells nothing about the text's.
@@ -28,8 +28,17 @@ pub(crate) struct Masked<'a> {
 impl<'a> Masked<'a> {
     /// `damaged` is a file with syntax errors, whose values may have been misread: it is then masked by lines too.
     pub(crate) fn new(text: &'a str, document: &DeTable<'_>, damaged: bool) -> Self {
+        Self::of(&ROOT, text, document, damaged)
+    }
+
+    /// The same for a text that is one `[[rule]]`.
+    pub(crate) fn of_rule(text: &'a str, document: &DeTable<'_>, damaged: bool) -> Self {
+        Self::of(keys::rule(), text, document, damaged)
+    }
+
+    fn of(known: &Section, text: &'a str, document: &DeTable<'_>, damaged: bool) -> Self {
         let mut hidden = Vec::new();
-        section(Some(&ROOT), document, &mut hidden);
+        section(Some(known), document, &mut hidden);
         comments(text, document, &mut hidden);
         let suspect = if damaged { lines::suspect(text) } else { Vec::new() };
         hidden.extend(suspect.iter().cloned());

@@ -3,6 +3,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use toml::de::{DeTable, Error};
+use weir_model::Rule;
 
 use crate::mask::Masked;
 use crate::report::{Problem, Report};
@@ -48,12 +49,30 @@ pub fn parse(
     {
         return Ok(config);
     }
-    if findings.is_empty() {
-        return Err(Report::about(name, "the configuration is incomplete", "report this as a bug of Weir"));
+    Err(report(name, &masked, findings))
+}
+
+/// Reads one rule: the keys of a `[[rule]]`, without the header. `name` stands in the report.
+pub fn parse_rule(name: &str, text: &str) -> Result<Rule, Report> {
+    if text.len() > MAX_BYTES {
+        let message = format!("the rule has {} bytes", text.len());
+        return Err(Report::about(name, message, format!("Weir reads {MAX_BYTES} bytes at most")));
     }
-    findings.sort_by_key(|finding| finding.span.as_ref().map(|span| span.start));
-    findings.truncate(MAX_PROBLEMS);
-    Err(Report::new(name, findings.into_iter().map(|finding| problem(&masked, finding)).collect()))
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let absent = |_: &Path| Err(io::ErrorKind::NotFound.into());
+    let inputs = Inputs { folder: Path::new(""), env: &|_| None, files: &absent };
+    let mut walk = Walk { inputs, findings: Vec::new() };
+    let found = walk.section(keys::rule(), document.span(), document.get_ref());
+    let mut findings = walk.findings;
+    checks::rule(&found, &mut findings);
+    let masked = Masked::of_rule(text, document.get_ref(), !errors.is_empty());
+    if !errors.is_empty() {
+        findings = with_syntax(text, &masked, findings, &errors);
+    }
+    match build::rule(&found) {
+        Some(rule) if findings.is_empty() => Ok(rule),
+        _ => Err(report(name, &masked, findings)),
+    }
 }
 
 /// The configuration of `weir run --backend HOST:PORT [--listen HOST:PORT]`: one server, users by pass-through,
@@ -90,6 +109,15 @@ fn argument(name: &str, text: &str, problems: &mut Vec<Problem>) -> Option<Addre
             None
         }
     }
+}
+
+fn report(name: &str, masked: &Masked<'_>, mut findings: Vec<Finding>) -> Report {
+    if findings.is_empty() {
+        return Report::about(name, "the configuration is incomplete", "report this as a bug of Weir");
+    }
+    findings.sort_by_key(|finding| finding.span.as_ref().map(|span| span.start));
+    findings.truncate(MAX_PROBLEMS);
+    Report::new(name, findings.into_iter().map(|finding| problem(masked, finding)).collect())
 }
 
 /// Syntax errors, and of the other findings those that they cannot have caused: nothing that is missing, and

@@ -7,9 +7,13 @@ use foldhash::fast::FixedState;
 use regex::bytes::{Regex, RegexSet};
 use weir_model::rule::{CacheRule, MAX_PATTERNS_BYTES, MAX_RULES, Rule, RuleCommand, RuleKind, TableMatch};
 
+use weir_model::DigestId;
+use weir_sql::{Digest, LexMode};
+
 use crate::bits::{Chunk, cut_after_first, dense, insert};
 use crate::decide::Actions;
 use crate::pattern;
+use crate::statement::Needs;
 
 /// The rules in force, ready to be matched.
 ///
@@ -54,7 +58,7 @@ pub(crate) struct Index {
     /// In the order of their rules.
     pub entries: Vec<Entry>,
     /// Entries with a digest.
-    pub by_digest: HashMap<u64, Vec<u32>, FixedState>,
+    pub by_digest: HashMap<DigestId, Vec<u32>, FixedState>,
     /// Entries without a digest and with a table, by its name in lower case.
     pub by_table: HashMap<Vec<u8>, Vec<u32>, FixedState>,
     /// Entries with neither of them and no pattern.
@@ -63,14 +67,9 @@ pub(crate) struct Index {
     pub scanned: Vec<u32>,
     /// Entries that match on every connection and let no later rule add anything.
     pub closing: Box<[u64]>,
+    pub needs: Needs,
     /// Some rule looks at the connection.
     pub asks_connection: bool,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Digest {
-    pub id: u64,
-    pub text: Vec<u8>,
 }
 
 /// One way for a rule to match. A rule has one, but for a rule with `schema.table`: its statement may name the
@@ -105,15 +104,12 @@ impl RuleSet {
     /// Makes the index.
     ///
     /// `generation` is a number that no other set of this process has: selections and connections of another set are
-    /// then told from this one's. `digest` is the function that also makes the digests of statements.
+    /// then told from this one's. `mode` is that of a fresh session at the server, by which the statements of `digest`
+    /// are read.
     ///
     /// # Errors
     /// All that is wrong, by the rules' names. A set with one bad rule does not come to be.
-    pub fn compile(
-        rules: &[Rule],
-        generation: u64,
-        digest: impl Fn(&str) -> (u64, Vec<u8>),
-    ) -> Result<Self, Vec<RuleError>> {
+    pub fn compile(rules: &[Rule], generation: u64, mode: LexMode) -> Result<Self, Vec<RuleError>> {
         let errors = errors(rules, MAX_PATTERNS_BYTES);
         if !errors.is_empty() {
             return Err(errors);
@@ -121,13 +117,14 @@ impl RuleSet {
         let digests: Vec<Option<Digest>> = rules
             .iter()
             .map(|rule| rule.matches.digest.as_deref())
-            .map(|sql| sql.map(&digest).map(|(id, text)| Digest { id, text }))
+            .map(|sql| sql.map(|sql| Digest::meant(sql.as_bytes(), mode)))
             .collect();
         let entries: Vec<Entry> =
             rules.iter().zip(0..).flat_map(|(rule, number)| entries(rule, number)).collect();
         let mut index = Index {
             generation,
             rules: rules.to_vec(),
+            needs: Needs::of(rules),
             actions: rules.iter().map(|rule| (Actions::of(rule), rule.continues)).collect(),
             digests,
             entries,

@@ -2,7 +2,9 @@
 
 use weir_model::rule::{Rule, TableMatch};
 
-use crate::compile::{Digest, RuleIndex, RuleSet};
+use weir_sql::Digest;
+
+use crate::compile::{RuleIndex, RuleSet};
 use crate::decide::{Actions, Decision};
 use crate::pattern;
 use crate::statement::{Connection, Statement};
@@ -151,8 +153,8 @@ fn mismatches(
 
 /// Whether a statement on this connection uses the table.
 fn names(wanted: &TableMatch, statement: &Statement<'_>, connection: &Connection<'_>) -> bool {
-    statement.tables.iter().any(|table| {
-        let schema = table.schema.or(connection.schema);
+    statement.tables().any(|table| {
+        let schema = table.schema.as_deref().or(connection.schema);
         table.name.eq_ignore_ascii_case(wanted.name.as_bytes())
             && wanted
                 .schema

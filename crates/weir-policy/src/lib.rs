@@ -27,4 +27,4 @@ pub use explain::{Mismatch, Outcome, RuleVerdict};
 pub use lint::{Lint, LintKind, lint};
 pub use list::{ListError, Place, RuleList};
 pub use select::Selection;
-pub use statement::{Connection, Statement, TableRef, rule_kind};
+pub use statement::{Connection, Needs, Statement, rule_kind};

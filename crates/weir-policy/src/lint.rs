@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use weir_model::ServerFamily;
 use weir_model::rule::{CacheMode, Rule, RuleCommand, RuleKind, TableMatch};
-use weir_sql::LexMode;
+use weir_sql::{Digest, LexMode};
 
-use crate::compile::{Digest, lower};
+use crate::compile::lower;
 use crate::decide::Actions;
 use crate::statement::rule_kind;
 
@@ -79,10 +79,9 @@ impl fmt::Display for Lint {
 /// Finds rules that can never match, that a rule before them shadows, or that do nothing, in the order of the list.
 /// It tells only what is certain: a rule that is not told of may do nothing all the same.
 ///
-/// `digest` is as for [`RuleSet::compile`](crate::RuleSet::compile). Where no server is known, one that gives each text
-/// back as it is will do: it tells fewer texts to be the same.
-pub fn lint(rules: &[Rule], digest: impl Fn(&str) -> (u64, Vec<u8>)) -> Vec<Lint> {
-    let facts: Vec<Facts<'_>> = rules.iter().map(|rule| Facts::of(rule, &digest)).collect();
+/// It need not know the server: what it tells holds for MySQL and MariaDB.
+pub fn lint(rules: &[Rule]) -> Vec<Lint> {
+    let facts: Vec<Facts<'_>> = rules.iter().map(Facts::of).collect();
     let mut lints = Vec::new();
     for (at, facts_of_one) in facts.iter().enumerate() {
         let mut kinds = alone(facts_of_one);
@@ -99,17 +98,18 @@ pub fn lint(rules: &[Rule], digest: impl Fn(&str) -> (u64, Vec<u8>)) -> Vec<Lint
 /// What is known of a rule before any statement comes.
 struct Facts<'a> {
     rule: &'a Rule,
-    digest: Option<Digest>,
+    /// On each of the servers.
+    digest: Option<[Digest; 2]>,
     /// The kind that each matching statement has, as its digest tells.
     digest_kind: Option<RuleKind>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(rule: &'a Rule, digest: &impl Fn(&str) -> (u64, Vec<u8>)) -> Self {
+    fn of(rule: &'a Rule) -> Self {
         let sql = rule.matches.digest.as_deref();
         Self {
             rule,
-            digest: sql.map(digest).map(|(id, text)| Digest { id, text }),
+            digest: sql.map(|sql| modes().map(|mode| Digest::meant(sql.as_bytes(), mode))),
             digest_kind: sql.and_then(kind_of),
         }
     }
@@ -120,13 +120,14 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// One for each family, in its newest version that Weir knows.
+fn modes() -> [LexMode; 2] {
+    [LexMode::new(ServerFamily::MySql, 90_700), LexMode::new(ServerFamily::MariaDb, 120_000)]
+}
+
 /// The kind of a statement, if it is the same on either server.
 fn kind_of(sql: &str) -> Option<RuleKind> {
-    let servers = [(ServerFamily::MySql, 90_700), (ServerFamily::MariaDb, 120_000)];
-    let kinds = servers.map(|(family, version)| {
-        let mode = LexMode::new(family, version);
-        rule_kind(weir_sql::Statement::classify(sql.as_bytes(), mode, true).kind)
-    });
+    let kinds = modes().map(|mode| rule_kind(weir_sql::Statement::classify(sql.as_bytes(), mode, true).kind));
     let [on_mysql, on_mariadb] = kinds;
     (on_mysql == on_mariadb).then_some(on_mysql)
 }

@@ -7,7 +7,7 @@ use weir_model::rule::{Rule, TableMatch};
 use crate::bits::{self, Chunk, cut_after_first, insert};
 use crate::compile::{RuleSet, TableNeed, fits};
 use crate::pattern;
-use crate::statement::Statement;
+use crate::statement::{Needs, Statement};
 
 /// The rules that match a statement if its connection is the right one. Cheap to clone and to keep.
 #[derive(Debug, Clone)]
@@ -64,6 +64,11 @@ impl RuleSet {
         Selection { generation: self.index.generation, chunks, per_digest }
     }
 
+    /// What the statements that are selected for must tell. It costs time to find out, so nothing else need be.
+    pub fn needs(&self) -> Needs {
+        self.index.needs
+    }
+
     fn by_digest(&self, statement: &Statement<'_>, found: &mut Vec<u32>, per_digest: &mut bool) {
         let index = &self.index;
         let Some(entries) = index.by_digest.get(&statement.digest) else { return };
@@ -80,7 +85,7 @@ impl RuleSet {
         if self.index.by_table.is_empty() {
             return;
         }
-        for table in statement.tables {
+        for table in statement.tables() {
             let Some(entries) = self.index.by_table.get(&table.name.to_ascii_lowercase()) else { continue };
             for entry in entries {
                 self.check(*entry, statement, found, per_digest);
@@ -119,13 +124,13 @@ impl RuleSet {
 fn names_table(rule: &Rule, need: TableNeed, statement: &Statement<'_>) -> bool {
     let Some(TableMatch { schema, name }) = &rule.matches.table else { return true };
     let schema = schema.as_deref().unwrap_or_default().as_bytes();
-    statement.tables.iter().filter(|table| table.name.eq_ignore_ascii_case(name.as_bytes())).any(|table| {
-        match need {
+    statement.tables().filter(|table| table.name.eq_ignore_ascii_case(name.as_bytes())).any(
+        |table| match need {
             TableNeed::None | TableNeed::AnySchema => true,
             TableNeed::Qualified => {
-                table.schema.is_some_and(|of_table| of_table.eq_ignore_ascii_case(schema))
+                table.schema.as_ref().is_some_and(|of_table| of_table.eq_ignore_ascii_case(schema))
             }
             TableNeed::Unqualified => table.schema.is_none(),
-        }
-    })
+        },
+    )
 }

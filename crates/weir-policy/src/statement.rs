@@ -2,29 +2,52 @@
 
 use std::net::IpAddr;
 
-use weir_model::rule::{RuleCommand, RuleKind};
-use weir_sql::StatementKind;
+use weir_model::DigestId;
+use weir_model::rule::{Rule, RuleCommand, RuleKind, RuleMatch};
+use weir_sql::{StatementKind, TableName};
 
 /// A statement, as far as rules look at it. Everything is told by its text and by the command that brought it.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement<'a> {
     /// Finds the rules with a digest; `digest_text` decides.
-    pub digest: u64,
+    pub digest: DigestId,
     pub digest_text: &'a [u8],
-    /// The statement without plain comments, for patterns. Blanks around it are ignored.
+    /// The statement without plain comments (`weir_sql::strip_comments`), for patterns. Blanks around it are ignored.
     pub text: &'a [u8],
-    /// The tables that it names. A table that is missing here is one that no rule with `table` sees.
-    pub tables: &'a [TableRef<'a>],
+    /// The tables that it reads and those that it writes, as `weir_sql::read_facts` names them. A table that is missing
+    /// here is one that no rule with `table` sees. One may be in both.
+    pub reads: &'a [TableName],
+    pub writes: &'a [TableName],
     pub kind: RuleKind,
     pub command: RuleCommand,
 }
 
-/// A table as a statement names it, without quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TableRef<'a> {
-    /// `None` is the session's current schema.
-    pub schema: Option<&'a [u8]>,
-    pub name: &'a [u8],
+impl Statement<'_> {
+    /// All tables that it names.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &TableName> {
+        self.reads.iter().chain(self.writes)
+    }
+}
+
+/// What the rules of a set look at, beside kind and command. The rest of a [`Statement`] may be left empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// `digest` and `digest_text`.
+    pub digest: bool,
+    pub text: bool,
+    /// `reads` and `writes`.
+    pub tables: bool,
+}
+
+impl Needs {
+    pub(crate) fn of(rules: &[Rule]) -> Self {
+        let any = |asks: fn(&RuleMatch) -> bool| rules.iter().any(|rule| asks(&rule.matches));
+        Self {
+            digest: any(|wanted| wanted.digest.is_some()),
+            text: any(|wanted| wanted.pattern.is_some()),
+            tables: any(|wanted| wanted.table.is_some()),
+        }
+    }
 }
 
 /// A client's session, as far as rules look at it.

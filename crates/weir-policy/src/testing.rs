@@ -1,4 +1,4 @@
-//! Rules for tests, and a digest that is easy to foresee.
+//! Rules and statements for tests.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
 
@@ -6,12 +6,12 @@ use weir_model::rule::{
     CacheMode, CacheRule, CacheShare, Ratio, Rule, RuleCommand, RuleKind, RuleMatch, TableMatch,
 };
 
-use crate::{RuleSet, Statement, TableRef};
+use weir_sql::{Digest, LexMode, TableName};
 
-/// The text without digits, and its length: texts that differ in digits have one digest.
-pub(crate) fn digest(sql: &str) -> (u64, Vec<u8>) {
-    let text: Vec<u8> = sql.bytes().filter(|byte| !byte.is_ascii_digit()).collect();
-    (text.len() as u64, text)
+use crate::{RuleSet, Statement};
+
+pub(crate) fn mode() -> LexMode {
+    LexMode::new(weir_model::ServerFamily::MySql, 90_700)
 }
 
 pub(crate) fn cache() -> CacheRule {
@@ -61,17 +61,28 @@ pub(crate) fn matching(text: &str) -> RuleMatch {
 }
 
 pub(crate) fn compiled(rules: &[Rule]) -> RuleSet {
-    RuleSet::compile(rules, 1, digest).unwrap_or_else(|errors| panic!("{errors:?}"))
+    RuleSet::compile(rules, 1, mode()).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// A SELECT as text; `digest_text` must live as long, so it is an argument.
-pub(crate) fn read<'a>(sql: &'a str, digest_text: &'a [u8], tables: &'a [TableRef<'a>]) -> Statement<'a> {
+/// A SELECT as text, with its digest, which must live as long.
+pub(crate) fn read<'a>(sql: &'a str, digest: &'a Digest, tables: &'a [TableName]) -> Statement<'a> {
     Statement {
-        digest: digest_text.len() as u64,
-        digest_text,
+        digest: digest.id,
+        digest_text: &digest.text,
         text: sql.as_bytes(),
-        tables,
+        reads: tables,
+        writes: &[],
         kind: RuleKind::Read,
         command: RuleCommand::Query,
     }
+}
+
+pub(crate) fn digest(sql: &str) -> Digest {
+    Digest::of(sql.as_bytes(), mode())
+}
+
+/// `t` or `s.t`.
+pub(crate) fn table(text: &str) -> TableName {
+    let TableMatch { schema, name } = TableMatch::parse(text).unwrap();
+    TableName { schema: schema.map(String::into_bytes), name: name.into_bytes() }
 }

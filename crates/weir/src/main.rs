@@ -10,7 +10,9 @@ use cli::{Cli, Command, Source};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use weir_config::{Config, Report};
+use weir_model::ServerFamily;
 use weir_policy::Lint;
+use weir_sql::LexMode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -49,13 +51,13 @@ fn main() -> ExitCode {
 fn check(config: &Config) -> anyhow::Result<Vec<Lint>> {
     build::settings(config, None)?;
     build::target(config)?;
-    // How a digest is made depends on the server, which is not asked here. A text has the digest of its like anywhere.
-    let digest = |sql: &str| (0, sql.as_bytes().to_vec());
-    weir_policy::RuleSet::compile(&config.rules, 1, digest).map_err(|errors| {
+    // The server is not asked here; no error depends on it.
+    let mode = LexMode::new(ServerFamily::MySql, 0);
+    weir_policy::RuleSet::compile(&config.rules, 1, mode).map_err(|errors| {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow::anyhow!(texts.join("\nerror: "))
     })?;
-    Ok(weir_policy::lint(&config.rules, digest))
+    Ok(weir_policy::lint(&config.rules))
 }
 
 fn load(source: &Source) -> Result<Config, Report> {

@@ -15,9 +15,8 @@ pub(super) fn all(root: &Found, findings: &mut Vec<Finding>) {
         let message = format!("there are {} rules", rules.len());
         findings.push(Finding::new(one_more.span.clone(), message, format!("{MAX_RULES} at most")));
     }
-    for rule in rules {
-        plain_name("rule", rule, findings);
-        self::rule(rule, findings);
+    for found in rules {
+        rule(found, findings);
     }
     if let Some(cache) = root.table("cache") {
         memory(cache, findings);
@@ -27,6 +26,7 @@ pub(super) fn all(root: &Found, findings: &mut Vec<Finding>) {
 
 /// What can be wrong with one rule, whatever the others are.
 pub(crate) fn rule(rule: &Found, findings: &mut Vec<Finding>) {
+    plain_name("rule", rule, findings);
     for name in UNSUPPORTED {
         if let Some(entry) = rule.entry(name) {
             let message = format!("`{name}` is not supported by this version of Weir");

@@ -1,8 +1,8 @@
 use super::*;
-use crate::testing::{compiled, digest, matching, rule};
+use crate::testing::{compiled, matching, mode, rule};
 
 fn refused(rules: &[Rule]) -> Vec<String> {
-    let errors = RuleSet::compile(rules, 1, digest).err().unwrap_or_default();
+    let errors = RuleSet::compile(rules, 1, mode()).err().unwrap_or_default();
     errors.iter().map(ToString::to_string).collect()
 }
 

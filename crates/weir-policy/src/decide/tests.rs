@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use weir_model::rule::{Rule, RuleCommand, RuleKind, RuleMatch};
 
 use super::*;
-use crate::testing::{compiled, digest, matching, read, rule};
-use crate::{Outcome, Statement, TableRef};
+use crate::testing::{compiled, digest, matching, mode, read, rule, table};
+use crate::{Needs, Outcome, Statement};
+use weir_model::DigestId;
+use weir_sql::TableName;
 
 const SQLS: [&str; 6] = [
     "select 1 from t",
@@ -89,24 +91,36 @@ proptest! {
             rule.name = number.to_string();
         }
         let rules = compiled(&rules);
-        let tables: Vec<TableRef<'_>> = names
+        let mut tables: Vec<TableName> = names
             .iter()
-            .map(|(schema, name)| TableRef { schema: schema.map(str::as_bytes), name: name.as_bytes() })
+            .map(|(schema, name)| TableName { schema: schema.map(|s| s.as_bytes().to_vec()), name: name.as_bytes().to_vec() })
             .collect();
-        let (_, text) = digest(sql);
-        let statement = Statement { kind, command, ..read(sql, &text, &tables) };
+        let written = tables.split_off(tables.len() / 2);
+        let text = digest(sql);
+        let mut statement = Statement { kind, command, writes: &written, ..read(sql, &text, &tables) };
         let connection = Connection {
             user: user.as_bytes(),
             schema: schema.map(str::as_bytes),
             client_ip: ip.map(|ip| ip.parse::<IpAddr>().unwrap()),
         };
+        let Needs { digest: asks_digest, text: asks_text, tables: asks_tables } = rules.needs();
+        if !asks_digest {
+            (statement.digest, statement.digest_text) = (DigestId(0), b"");
+        }
+        if !asks_text {
+            statement.text = b"";
+        }
+        if !asks_tables {
+            (statement.reads, statement.writes) = (&[], &[]);
+        }
         let selection = rules.select(&statement);
-        let expected = told(&rules, &statement, &connection);
+        let full = Statement { kind, command, writes: &written, ..read(sql, &text, &tables) };
+        let expected = told(&rules, &full, &connection);
         prop_assert_eq!(&rules.decide(&selection, &connection), &expected);
         prop_assert_eq!(&rules.decide_known(&selection, &rules.connection(&connection)), &expected);
         if selection.is_per_digest() {
-            for other in SQLS.into_iter().filter(|other| digest(other).1 == text) {
-                let statement = Statement { text: other.as_bytes(), ..statement };
+            for other in SQLS.into_iter().filter(|other| digest(other) == text) {
+                let statement = Statement { text: other.as_bytes(), ..full };
                 prop_assert_eq!(&rules.decide(&selection, &connection), &told(&rules, &statement, &connection));
             }
         }
@@ -119,8 +133,9 @@ proptest! {
 #[test]
 fn a_selection_of_another_set_says_nothing() {
     let list = [rule("r", matching("user=app"))];
-    let (old, new) = (compiled(&list), RuleSet::compile(&list, 2, digest).unwrap());
-    let statement = read("select 1", b"select ", &[]);
+    let (old, new) = (compiled(&list), RuleSet::compile(&list, 2, mode()).unwrap());
+    let text = digest("select 1");
+    let statement = read("select 1", &text, &[]);
     let connection = Connection { user: b"app", schema: None, client_ip: None };
     let (selection, known) = (old.select(&statement), old.connection(&connection));
     assert!(old.decide_known(&selection, &known).cache.is_some());
@@ -146,11 +161,11 @@ fn a_selection_is_of_a_digest_until_a_pattern_is_looked_at() {
         (vec!["kind=write pattern=a"], true),
         (vec!["", "pattern=a"], true),
     ];
-    let tables = [TableRef { schema: None, name: b"v" }];
+    let tables = [table("v")];
     for (matches, expected) in cases {
         let rules: Vec<Rule> =
             matches.iter().enumerate().map(|(n, text)| rule(&n.to_string(), matching(text))).collect();
-        let selection = compiled(&rules).select(&read("select 1", b"select ", &tables));
+        let selection = compiled(&rules).select(&read("select 1", &digest("select 1"), &tables));
         assert_eq!(selection.is_per_digest(), expected, "{matches:?}");
     }
 }
@@ -159,7 +174,8 @@ fn a_selection_is_of_a_digest_until_a_pattern_is_looked_at() {
 fn statements_are_bytes() {
     let rules = compiled(&[rule("r", matching("pattern=^select.*from.t"))]);
     let connection = Connection { user: b"", schema: None, client_ip: None };
-    let mut statement = read("", b"", &[]);
+    let none = digest("");
+    let mut statement = read("", &none, &[]);
     statement.text = b" \n select '\xff\xfe\x00' from t";
     assert!(rules.decide(&rules.select(&statement), &connection).cache.is_some());
     statement.text = b"\xff select '' from t";

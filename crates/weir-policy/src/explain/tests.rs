@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 
 use super::*;
-use crate::TableRef;
-use crate::testing::{compiled, digest, matching, read, rule};
+use crate::testing::{compiled, digest, matching, read, rule, table};
 
 const SQL: &str = "  SELECT a\nFROM t WHERE id = 7 ";
 
@@ -38,9 +37,9 @@ fn each_part_of_match_is_told() {
         ("command=execute", &[Mismatch::Command]),
         ("user=x kind=ddl table=v", &[Mismatch::User, Mismatch::Table, Mismatch::Kind]),
     ];
-    let (_, text) = digest(SQL);
-    let tables = [TableRef { schema: None, name: b"t" }, TableRef { schema: Some(b"x"), name: b"u" }];
-    let statement = read(SQL, &text, &tables);
+    let text = digest(SQL);
+    let (reads, writes) = ([table("t")], [table("x.u")]);
+    let statement = Statement { writes: &writes, ..read(SQL, &text, &reads) };
     let connection = Connection {
         user: b"app",
         schema: Some(b"Shop"),
@@ -57,21 +56,22 @@ fn each_part_of_match_is_told() {
 
 #[test]
 fn a_digest_is_that_of_any_literal_form() {
-    let (_, text) = digest("select 9");
+    let text = digest("select 9");
     let rules = compiled(&[rule("r", matching("digest=select_1"))]);
     let connection = Connection { user: b"", schema: None, client_ip: None };
     let same = read("select 9", &text, &[]);
     assert_eq!(rules.explain(&same, &connection)[0].outcome, Outcome::Decides);
     // A text of the same number is not the same statement.
-    let collision = Statement { digest_text: b"SELECT ", ..same };
+    let collision = Statement { digest_text: b"SELECT", ..same };
     assert_eq!(rules.explain(&collision, &connection)[0].mismatches, [Mismatch::Digest]);
     assert!(rules.select(&collision).is_empty());
 }
 
 #[test]
 fn a_connection_without_schema_or_address_matches_no_rule_that_asks_for_one() {
-    let tables = [TableRef { schema: None, name: b"t" }];
-    let statement = read("select 1", b"select ", &tables);
+    let tables = [table("t")];
+    let text = digest("select 1");
+    let statement = read("select 1", &text, &tables);
     let connection = Connection { user: b"app", schema: None, client_ip: None };
     for (matches, expected) in [
         ("schema=s", Mismatch::Schema),
@@ -97,7 +97,8 @@ fn the_first_match_decides_and_continue_adds_what_is_open() {
     let fourth = rule("fourth", matching(""));
     let rules = compiled(&[first, second, third, fourth]);
     let connection = Connection { user: b"", schema: None, client_ip: None };
-    let statement = read("select 1", b"select ", &[]);
+    let text = digest("select 1");
+    let statement = read("select 1", &text, &[]);
     let told: Vec<(Outcome, Vec<&str>)> = rules
         .explain(&statement, &connection)
         .into_iter()

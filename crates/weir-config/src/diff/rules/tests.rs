@@ -26,9 +26,12 @@ fn config(text: &str) -> Config {
     parse("weir.toml", text, &|_| None, &none).unwrap_or_else(|report| panic!("{report}"))
 }
 
+/// Keys with what is said of them.
+type Told<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn a_change_of_a_rule_names_the_rule_and_the_keys() {
-    let cases: [(&str, &str, &[(&str, &str)]); 8] = [
+    let cases: [(&str, &str, Told<'_>); 8] = [
         ("ttl = \"10s\"", "ttl = \"20s\"", &[("rule.b", "cache changed")]),
         ("table = \"t\"", "table = \"s.t\"", &[("rule.a", "match changed")]),
         ("{ user = \"u\" }\ncache = { ttl = \"10s\" }", "{}\n", &[("rule.b", "match, cache changed")]),
