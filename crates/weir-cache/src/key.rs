@@ -48,6 +48,9 @@ pub struct KeyBuilder<'b> {
     out: &'b mut Vec<u8>,
 }
 
+/// Bytes that most keys fit in.
+const USUAL: usize = 512;
+
 /// The kinds of parts. A part that may be missing has two.
 #[derive(Debug, Clone, Copy)]
 enum Part {
@@ -70,6 +73,7 @@ impl<'b> KeyBuilder<'b> {
     /// Begins a key in `buffer`, whose contents are lost.
     pub fn new(buffer: &'b mut Vec<u8>) -> Self {
         buffer.clear();
+        buffer.reserve(USUAL);
         Self { out: buffer }
     }
 
@@ -138,6 +142,9 @@ impl<'b> KeyBuilder<'b> {
 
     /// The kind in one byte, then the length, seven bits in each byte, the lowest first.
     fn head(&mut self, part: Part, length: usize) {
+        if length < 0x80 {
+            return self.out.extend_from_slice(&[part as u8, length as u8]);
+        }
         self.out.push(part as u8);
         let mut rest = length;
         while rest >= 0x80 {

@@ -1,5 +1,7 @@
 //! Memory as the system sees it, with the allocator of the binary. By itself in its process, so that nothing else is measured.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
