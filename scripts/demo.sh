@@ -5,7 +5,7 @@
 #
 # Usage: scripts/demo.sh        run, then clean up (KEEP=1 leaves the server and Weir running)
 #        scripts/demo.sh stop   end what KEEP=1 left running
-# WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the eight measurements takes; DEMO_PORT=6033 is where Weir listens.
+# WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the ten measurements takes; DEMO_PORT=6033 is where Weir listens.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -15,6 +15,8 @@ weir=${WEIR_BIN:-target/release/weir}
 seconds=${DEMO_SECONDS:-5}
 user=demo password=demo schema=demo
 server_pid='' weir_pid='' server_port='' weir_port=''
+# A second Weir, whose clients share connections, for as long as its measurement takes.
+shared_pid=''
 
 main() {
   mkdir -p "$home"
@@ -34,8 +36,9 @@ main() {
   start_server
   step 4 "Weir in front of it"
   start_weir
-  step 5 "Eight measurements of $seconds s each"
+  step 5 "Ten measurements of $seconds s each"
   measure
+  measure_shared
   print_table
   print_how_to
 }
@@ -92,11 +95,20 @@ SQL
 
 start_weir() {
   weir_port=$(free_port "${DEMO_PORT:-6033}")
+  weir_config "$weir_port" session >"$home/weir.toml"
+  setsid "$weir" run -c "$home/weir.toml" </dev/null >"$home/weir.log" 2>&1 &
+  weir_pid=$!
+  await_port "$weir_port" "$weir_pid" || die "Weir did not start" "$home/weir.log"
+  say "$weir run -c ${home#"$PWD"/}/weir.toml, at 127.0.0.1:$weir_port"
+}
+
+# A configuration that listens at port $1 and shares connections as $2 says.
+weir_config() {
   # The account is listed here because sysbench's client library loads the plugin that an account unknown to Weir needs
   # from several threads at once, and fails. Any other client can log in without it.
-  cat >"$home/weir.toml" <<TOML
+  cat <<TOML
 [listen]
-mysql = ["127.0.0.1:$weir_port"]
+mysql = ["127.0.0.1:$1"]
 
 [[server]]
 name = "demo"
@@ -105,11 +117,10 @@ address = "127.0.0.1:$server_port"
 [[user]]
 name = "$user"
 password = "$password"
+
+[pool]
+sharing = "$2"
 TOML
-  setsid "$weir" run -c "$home/weir.toml" </dev/null >"$home/weir.log" 2>&1 &
-  weir_pid=$!
-  await_port "$weir_port" "$weir_pid" || die "Weir did not start" "$home/weir.log"
-  say "$weir run -c ${home#"$PWD"/}/weir.toml, at 127.0.0.1:$weir_port"
 }
 
 # ---- measuring ------------------------------------------------------------------------------------------------------
@@ -127,6 +138,42 @@ measure() {
       rows+=("$work $clients $direct $through")
     done
   done
+}
+
+# 256 clients on the connections that they need, through a Weir of their own.
+shared_row='' shared_connections=0
+measure_shared() {
+  local port admin direct through work=oltp_point_select clients=256 watch
+  port=$(free_port $((weir_port + 1)))
+  admin=$(free_port $((port + 1)))
+  weir_config "$port" transaction >"$home/shared.toml"
+  sed -i "/^mysql = /a admin = \"127.0.0.1:$admin\"" "$home/shared.toml"
+  setsid "$weir" run -c "$home/shared.toml" </dev/null >"$home/shared.log" 2>&1 &
+  shared_pid=$!
+  await_port "$port" "$shared_pid" || die "the Weir that shares connections did not start" "$home/shared.log"
+  printf '      %-18s %3d clients  direct ' "$work" "$clients"
+  direct=$(sysbench_run "$server_port" "$server_pid" "$work" "$clients")
+  printf '%8s/s   sharing      ' "$(digits "${direct%% *}")"
+  : >"$home/connections"
+  (while sleep 0.2; do connections_at "$admin"; done >>"$home/connections") &
+  watch=$!
+  through=$(sysbench_run "$port" "$shared_pid" "$work" "$clients")
+  kill "$watch"
+  wait "$watch" 2>/dev/null || true
+  printf '%8s/s\n' "$(digits "${through%% *}")"
+  shared_connections=$(sort -n "$home/connections" | tail -n 1)
+  shared_row="$work $clients $direct $through"
+  end_process "$shared_pid" weir || true
+  shared_pid=''
+}
+
+# The server connections of the Weir whose metrics are at port $1.
+connections_at() {
+  local metrics
+  exec {metrics}<>"/dev/tcp/127.0.0.1/$1"
+  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&"$metrics"
+  awk '/^weir_server_connections_open[ {]/ { sum += $NF } END { print sum + 0 }' <&"$metrics"
+  exec {metrics}>&-
 }
 
 # Prints "queries-per-second p95-in-ms microseconds-of-CPU-per-query" of the process that was driven.
@@ -164,12 +211,14 @@ print_table() {
   printf '%-17s %7s | %11s %8s | %11s %8s %9s %16s\n' 'work' 'clients' \
     'queries/s' 'p95 ms' 'queries/s' 'p95 ms' 'of direct' 'us per query'
   printf '%s\n' "$line"
-  for row in "${rows[@]}"; do
+  for row in "${rows[@]}" "$shared_row"; do
     read -r work clients rate p95 _ weir_rate weir_p95 cpu <<<"$row"
     printf '%-17s %7d | %11s %8s | %11s %8s %8d%% %16s\n' "$work" "$clients" "$(digits "$rate")" "$p95" \
       "$(digits "$weir_rate")" "$weir_p95" $((100 * weir_rate / rate)) "$cpu"
   done
   printf '%s\n' "$line"
+  echo "In the last row clients share server connections ([pool] sharing = \"transaction\"): 256 clients through Weir used at most"
+  echo "$shared_connections connections to the server; directly each has its own."
   echo "sysbench, the server and Weir share the $(nproc) cores of this machine: what Weir uses, the others lack."
   echo "On machines of their own the throughput differs less. make bench compares with other proxies."
 }
@@ -198,6 +247,7 @@ finish() {
     disown -a
     return
   fi
+  end_process "$shared_pid" weir || true
   end_process "$weir_pid" weir || true
   end_process "$server_pid" mariadbd || true
 }

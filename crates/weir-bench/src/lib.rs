@@ -4,6 +4,7 @@
 //! Everything runs on one machine over loopback, target after target within each round, so that a slow minute of the
 //! machine hits all of them alike. This crate measures; it decides nothing about Weir and nothing depends on it.
 
+pub mod among;
 pub mod client;
 pub mod connect;
 pub mod count;

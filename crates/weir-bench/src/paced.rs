@@ -85,7 +85,8 @@ async fn ask_on(mut client: TcpStream, first: Instant, end: Instant, number: u32
     Ok(times)
 }
 
-async fn ask(client: &mut TcpStream, sql: &str) -> Result<()> {
+/// Sends one query and reads its rows.
+pub(crate) async fn ask(client: &mut TcpStream, sql: &str) -> Result<()> {
     let mut packet = u32::try_from(sql.len() + 1)?.to_le_bytes().to_vec();
     packet.push(3);
     packet.extend_from_slice(sql.as_bytes());

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use crate::idle::Link;
 use crate::rig::{Endpoint, LOGIN, Rig};
 use crate::summary::{Metric, Readings, Target};
 use crate::sysbench::{self, Work};
-use crate::{connect, idle, latency, opening, paced, stream};
+use crate::{among, connect, idle, latency, opening, paced, stream};
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Plan {
 }
 
 /// The names of all experiments, in the order in which they run.
-pub const EXPERIMENTS: [&str; 10] = [
+pub const EXPERIMENTS: [&str; 11] = [
     "point_select_text",
     "point_select_prepared",
     "oltp_read_only",
@@ -35,7 +36,10 @@ pub const EXPERIMENTS: [&str; 10] = [
     "paced",
     "stream",
     "idle",
+    "among_idle",
 ];
+/// These have servers of their own.
+const APART: [&str; 2] = ["idle", "among_idle"];
 
 /// The experiments that `only` names, each by its full name or the beginning of it; all of them without `only`.
 ///
@@ -62,17 +66,21 @@ pub fn choose(only: &[String]) -> Result<Vec<String>> {
 pub fn run(plan: &Plan) -> Result<Readings> {
     let start = Instant::now();
     let mut run = Run { plan, readings: Readings::default(), start };
-    if plan.experiments.iter().any(|name| name != "idle") {
+    if plan.experiments.iter().any(|name| !APART.contains(&name.as_str())) {
         run.tell("starting MariaDB, HAProxy, the relay and Weir");
         let rig = Rig::full(&plan.weir)?;
         for round in 1..=plan.rounds {
             run.round(&rig, round)?;
         }
     }
-    if run.wants("idle") {
-        let clients = idle::clients_that_fit()?;
-        for round in 1..=plan.rounds {
-            run.idle(round, clients)?;
+    let clients = idle::clients_that_fit()?;
+    for round in 1..=plan.rounds {
+        if run.wants("idle") {
+            run.idle(round, clients, Link::Plain)?;
+            run.idle(round, clients, Link::Tls)?;
+        }
+        if run.wants("among_idle") {
+            run.among_idle(round, clients)?;
         }
     }
     Ok(run.readings)
@@ -211,14 +219,35 @@ impl Run<'_> {
     }
 
     /// Each round has a new Weir: memory that an allocator kept from the round before would hide what a client takes.
-    fn idle(&mut self, round: u32, clients: u64) -> Result<()> {
-        let row = idle::row(clients);
+    fn idle(&mut self, round: u32, clients: u64, link: Link) -> Result<()> {
+        let row = idle::row(clients, link);
         self.tell(&format!("round {round}: {row}"));
         for target in [Target::Weir, Target::Shared] {
             let rig = Rig::for_idle_clients(&self.plan.weir, target)?;
-            let kb = idle::run(rig.endpoint(target)?, LOGIN, clients)?;
+            let kb = idle::run(rig.endpoint(target)?, LOGIN, clients, link)?;
             self.readings.add(&row, target, Metric::KbPerClient, round, kb);
         }
+        Ok(())
+    }
+
+    fn among_idle(&mut self, round: u32, clients: u64) -> Result<()> {
+        let row = among::row(clients);
+        self.tell(&format!("round {round}: {row}"));
+        let time = Duration::from_secs(if self.plan.quick { 3 } else { 9 });
+        let rigs = [(); 2].map(|()| Rig::for_idle_clients(&self.plan.weir, Target::Shared));
+        let [alone, crowded] = rigs;
+        let (alone, crowded) = (alone?, crowded?);
+        let ends = |rig: &Rig| {
+            Ok::<_, anyhow::Error>([*rig.endpoint(Target::Shared)?, *rig.endpoint(Target::Direct)?])
+        };
+        let ([one, first], [other, second]) = (ends(&alone)?, ends(&crowded)?);
+        let (alone, crowded, kb) = among::run([&one, &first], [&other, &second], LOGIN, clients, time)?;
+        for (row, outcome) in [(among::row_alone(), alone), (row.clone(), crowded)] {
+            self.readings.add(&row, Target::Shared, Metric::PerSecond, round, outcome.per_second);
+            self.readings.add(&row, Target::Shared, Metric::P99Ms, round, outcome.p99_ms);
+            self.readings.add(&row, Target::Shared, Metric::Connections, round, outcome.connections);
+        }
+        self.readings.add(&row, Target::Shared, Metric::KbPerClient, round, kb);
         Ok(())
     }
 }

@@ -48,6 +48,8 @@ pub enum Metric {
     PerSecond,
     /// 95th percentile of latency, of an event as sysbench defines it, in milliseconds.
     P95Ms,
+    /// 99th percentile of latency of a query, in milliseconds.
+    P99Ms,
     /// CPU time of the proxy per query or connection, in microseconds.
     CpuUs,
     /// Median latency of one query of one client, in microseconds.
@@ -73,6 +75,7 @@ impl Metric {
         match self {
             Self::PerSecond => "per second",
             Self::P95Ms => "p95 ms",
+            Self::P99Ms => "p99 ms",
             Self::CpuUs => "proxy CPU us",
             Self::P50Us => "p50 us",
             Self::AddedUs => "added us",

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::summary::{Metric, Readings, SHARED_CONNECTIONS, Spread, Target};
 use crate::sysbench::Work;
-use crate::{connect, latency, opening, paced, stream};
+use crate::{connect, idle, latency, opening, paced, stream};
 
 /// One line of the verdict.
 #[derive(Debug, Clone, Serialize)]
@@ -73,9 +73,12 @@ pub fn all(readings: &Readings) -> Vec<Verdict> {
     add(format!("{}: per second / HAProxy's", connect::ROW), 1.0, 1.2, ratio);
     for row in readings.rows() {
         let kb = readings.spread(row, Target::Weir, Metric::KbPerClient);
-        add(format!("{row}: kB each"), 16.0, 8.0, kb);
+        let over_tls = row.ends_with(idle::OVER_TLS);
+        let (floor, aim) = if over_tls { (48.0, 32.0) } else { (16.0, 8.0) };
+        add(format!("{row}: kB each"), floor, aim, kb);
         let kb = readings.spread(row, Target::Shared, Metric::KbPerClient);
-        add(format!("{row}, shared: kB each"), 12.0, 6.0, kb);
+        let (floor, aim) = if over_tls { (48.0, 32.0) } else { (12.0, 6.0) };
+        add(format!("{row}, shared: kB each"), floor, aim, kb);
     }
     sharing(readings, &mut add);
     let growth = readings.spread(stream::ROW_SLOW, Target::Weir, Metric::GrowthMb);

@@ -27,3 +27,13 @@ fn a_requirement_that_was_not_measured_has_no_line() {
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0].word, Word::Aim);
 }
+
+#[test]
+fn idle_clients_over_tls_are_held_to_their_own_floor() {
+    let mut readings = Readings::default();
+    for link in [idle::Link::Plain, idle::Link::Tls] {
+        readings.add(&idle::row(10_000, link), Target::Shared, Metric::KbPerClient, 1, 30.0);
+    }
+    let words: Vec<_> = all(&readings).iter().map(|line| line.word).collect();
+    assert_eq!(words, [Word::Missed, Word::Aim]);
+}
