@@ -10,6 +10,7 @@ mod build;
 mod checks;
 mod diff;
 mod hints;
+mod json;
 mod keys;
 mod loader;
 mod mask;
@@ -24,6 +25,7 @@ mod write;
 
 pub use address::{Address, AddressError};
 pub use diff::{Changes, diff};
+pub use json::{rule_from_json, rule_json};
 pub use loader::load;
 pub use parse::{from_backend, parse, parse_rule};
 pub use report::{Place, Problem, Report};

@@ -77,7 +77,8 @@ fn set_position(table: &mut Table, place: isize) {
     }
 }
 
-fn table(rule: &Rule) -> Table {
+/// The keys of a rule.
+pub(crate) fn table(rule: &Rule) -> Table {
     let mut table = Table::new();
     table.decor_mut().set_prefix("\n");
     table.insert("name", value(&rule.name));
