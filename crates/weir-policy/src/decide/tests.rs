@@ -31,10 +31,15 @@ fn perhaps<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<
     prop_oneof![3 => Just(None), 1 => some]
 }
 
+/// As [`perhaps`], and often enough that tables and schemas meet.
+fn often<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<Value = Option<T>> + use<T> {
+    prop_oneof![1 => Just(None), 2 => prop::sample::select(values.to_vec()).prop_map(Some)]
+}
+
 fn any_rule() -> impl Strategy<Value = Rule> {
     let matches = (
         (perhaps(&SCHEMAS), perhaps(&USERS), perhaps(&NETS), perhaps(&SQLS)),
-        (prop_oneof![2 => Just(None), 1 => perhaps(&PATTERNS)], perhaps(&TABLES)),
+        (prop_oneof![2 => Just(None), 1 => perhaps(&PATTERNS)], often(&TABLES)),
         perhaps(&[RuleKind::Read, RuleKind::Write]),
         perhaps(&[RuleCommand::Query, RuleCommand::Execute]),
     );
@@ -72,20 +77,23 @@ fn told(rules: &RuleSet, statement: &Statement<'_>, connection: &Connection<'_>)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The index decides as if each rule were tried in its order; a selection of one statement holds for all of its
     /// digest if it says so.
     #[test]
     fn the_index_decides_as_the_rules_do(
-        mut rules in prop::collection::vec(any_rule(), 0..100),
+        mut rules in prop_oneof![
+            3 => prop::collection::vec(any_rule(), 0..5),
+            1 => prop::collection::vec(any_rule(), 0..100),
+        ],
         sql in prop::sample::select(&SQLS[..]),
-        names in prop::collection::vec((perhaps(&SCHEMAS), prop::sample::select(&["t", "T", "u", "v"][..])), 0..3),
+        names in prop::collection::vec((often(&SCHEMAS), prop::sample::select(&["t", "T", "u", "v"][..])), 0..3),
         kind in prop::sample::select(&[RuleKind::Read, RuleKind::Write, RuleKind::Other][..]),
         command in prop::sample::select(RuleCommand::ALL),
-        schema in perhaps(&SCHEMAS),
+        schema in often(&SCHEMAS),
         user in prop::sample::select(&USERS[..]),
-        ip in perhaps(&IPS),
+        ip in often(&IPS),
     ) {
         for (number, rule) in rules.iter_mut().enumerate() {
             rule.name = number.to_string();
@@ -167,6 +175,20 @@ fn a_selection_is_of_a_digest_until_a_pattern_is_looked_at() {
             matches.iter().enumerate().map(|(n, text)| rule(&n.to_string(), matching(text))).collect();
         let selection = compiled(&rules).select(&read("select 1", &digest("select 1"), &tables));
         assert_eq!(selection.is_per_digest(), expected, "{matches:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_matches_in_two_ways_matches_once() {
+    let mut first = rule("a", matching("table=s.t"));
+    first.continues = true;
+    let rules = compiled(&[first, rule("b", matching(""))]);
+    let (text, reads) = (digest("select 1"), [table("s.t"), table("t")]);
+    let selection = rules.select(&read("select 1", &text, &reads));
+    for (schema, matched) in [("s", [RuleIndex(0), RuleIndex(1)]), ("x", [RuleIndex(0), RuleIndex(1)])] {
+        let connection = Connection { user: b"", schema: Some(schema.as_bytes()), client_ip: None };
+        let decision = rules.decide(&selection, &connection);
+        assert_eq!(decision.matched().collect::<Vec<_>>(), matched, "{schema}");
     }
 }
 
