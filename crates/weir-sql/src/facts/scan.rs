@@ -153,6 +153,10 @@ impl Scan {
             }
             Some(_) => {}
             None if text.eq_ignore_ascii_case(b"sql_calc_found_rows") => self.pins.insert(Pin::FoundRows),
+            // MariaDB's `SQL%ROWCOUNT` under sql_mode=ORACLE.
+            None if text.eq_ignore_ascii_case(b"rowcount") && self.is_behind_percent(cursor) => {
+                self.reads.insert(Leftover::RowCount);
+            }
             None => self.table_of_leftovers(text),
         }
     }
@@ -174,6 +178,10 @@ impl Scan {
     /// Whether the name of a table comes, outside of parentheses.
     fn is_behind_from(&self) -> bool {
         self.depth == 0 && self.keyword == Some(Keyword::From)
+    }
+
+    fn is_behind_percent(&self, cursor: &Cursor<'_>) -> bool {
+        self.before[1].is_some_and(|t| cursor.text(t) == b"%")
     }
 
     /// Tables of `information_schema` and `performance_schema` that show what belongs to the connection.
