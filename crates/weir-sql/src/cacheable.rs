@@ -12,6 +12,7 @@
 //! * Columns of type TIME: where a TIME meets a DATETIME, or is read as a date, both servers complete it with the current
 //!   date (measured; `SELECT CAST(t AS DATETIME)`, `UNION`, `=`). Text that makes a TIME is refused as
 //!   [`Uncacheable::TimeValue`].
+//! * Parameters of type TIME (MYSQL_TYPE_TIME of a prepared statement), which are completed alike.
 //! * Virtual columns, which in MariaDB may call NOW(), RAND() or CURRENT_USER().
 //! * `sql_auto_is_null`: with it, `id IS NULL` finds the row of LAST_INSERT_ID(). A session that has it on must not be
 //!   served.

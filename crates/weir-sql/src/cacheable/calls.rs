@@ -37,10 +37,12 @@ pub(super) fn refuse_named(walk: &mut Walk<'_>) {
     }
 }
 
-/// Whether the parenthesis is of a type: `CAST(a AS DECIMAL(9,2))`, `CONVERT(a, CHAR(5))`, `RETURNING CHAR(5)`.
+/// Whether the parenthesis is of a type: `CAST(a AS DECIMAL(9,2))`, `CONVERT(a, CHAR(5))`, `RETURNING DATETIME(6)`.
 fn is_type(walk: &Walk<'_>) -> bool {
-    let is_of_cast = walk.opener() == Opener::Type && (walk.was(1, b"as") || walk.was(1, b","));
-    is_of_cast || walk.was(1, b"returning")
+    // RETURNING may be the name of a column, behind which IN or the like opens a list.
+    const BEHIND_RETURNING: [&[u8]; 5] = [b"datetime", b"time", b"nchar", b"dec", b"real"];
+    walk.is_type_next(1)
+        || (walk.was(1, b"returning") && BEHIND_RETURNING.iter().any(|name| walk.was(0, name)))
 }
 
 /// `schema.f(`: a stored function on both servers, whatever its name.
@@ -63,7 +65,13 @@ fn word(walk: &mut Walk<'_>, name: Token, open: Token) {
     match folded.text() {
         // It calls a stored function where it is no table, if it is no keyword as in MySQL.
         b"json_table" => return call_unknown(walk, name),
-        b"columns" if walk.opener() == Opener::JsonTable => return walk.open(State::Names, Opener::Columns),
+        // Behind the path; elsewhere it is a function of this name.
+        b"columns"
+            if walk.opener() == Opener::JsonTable
+                && walk.before[1].is_some_and(|t| t.kind == TokenKind::String) =>
+        {
+            return walk.open(State::Names, Opener::Columns);
+        }
         // `MATCH (a) AGAINST (b)`, `a MEMBER OF (b)`.
         b"against" if walk.was(1, b")") => return walk.open(State::Start, Opener::Group),
         b"of" if walk.was(1, b"member") && !walk.is_mariadb() => {
@@ -87,6 +95,7 @@ fn word(walk: &mut Walk<'_>, name: Token, open: Token) {
     let opener = match folded.text() {
         b"trim" | b"extract" | b"substring" | b"substr" | b"mid" => Opener::FromArgument,
         b"cast" | b"convert" => Opener::Type,
+        b"column_create" | b"column_add" | b"column_get" => Opener::DynamicColumn,
         b"unix_timestamp" => {
             if walk.is_next(b")") {
                 walk.refuse_class(Class::Varies);

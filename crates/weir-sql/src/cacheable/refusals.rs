@@ -28,6 +28,12 @@ impl Walk<'_> {
             // A part of the table, by chance; LIMIT ROWS EXAMINED, which ends where the plan has it.
             b"tablesample" | b"examined" => self.refuse(U::Unknown),
             b"time" if self.is_time_type() => self.refuse(U::TimeValue),
+            // A TIME may be stored in the dynamic column.
+            b"date" | b"datetime" if self.opener() == Opener::DynamicColumn && self.was(0, b"as") => {
+                self.refuse(U::TimeValue);
+            }
+            // `SQL%ROWCOUNT` under sql_mode=ORACLE is ROW_COUNT().
+            b"rowcount" if self.was(0, b"%") => self.refuse(U::SessionFunction),
             b"interval" if self.opener() == Opener::Type && self.was(0, b"as") => self.refuse(U::TimeValue),
             _ => {
                 if let Some(class) = class_of_bare(word) {
@@ -39,7 +45,7 @@ impl Walk<'_> {
 
     /// Whether TIME, which comes, is the type: `TIME '10:00'`, `CAST(a AS TIME)`, `CONVERT(a, TIME)`, `RETURNING TIME`.
     fn is_time_type(&mut self) -> bool {
-        let is_cast = self.opener() == Opener::Type && (self.was(0, b"as") || self.was(0, b","));
+        let is_cast = self.is_type_next(0);
         let is_literal = self.cursor.peek().is_some_and(|t| t.kind == TokenKind::String);
         is_cast || is_literal || self.was(0, b"returning")
     }

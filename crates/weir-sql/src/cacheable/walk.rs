@@ -50,6 +50,8 @@ pub(super) enum Opener {
     FromArgument,
     /// Of CAST and CONVERT, where the name of a type may stand.
     Type,
+    /// Of MariaDB's COLUMN_CREATE and its like, where the name of a type may stand behind AS.
+    DynamicColumn,
     JsonTable,
     /// COLUMNS of JSON_TABLE.
     Columns,
@@ -184,6 +186,15 @@ impl<'a> Walk<'a> {
         token.is_some_and(|t| {
             matches!(t.kind, TokenKind::Word | TokenKind::Operator) && self.text(t).eq_ignore_ascii_case(text)
         })
+    }
+
+    /// Whether behind the last token but `back` comes the name of a type, in CAST, CONVERT, COLUMN_GET and their like.
+    pub(super) fn is_type_next(&self, back: usize) -> bool {
+        match self.opener() {
+            Opener::Type => self.was(back, b"as") || self.was(back, b","),
+            Opener::DynamicColumn => self.was(back, b"as"),
+            _ => false,
+        }
     }
 
     pub(super) fn next_word(&mut self) -> Folded {
