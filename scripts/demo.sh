@@ -12,6 +12,9 @@ PATH=$PATH:/usr/sbin:/sbin
 
 home=$PWD/.cache/demo
 weir=${WEIR_BIN:-target/release/weir}
+# What the kernel calls its process.
+weir_name=$(basename "$weir")
+weir_name=${weir_name:0:15}
 seconds=${DEMO_SECONDS:-5}
 user=demo password=demo schema=demo
 server_pid='' weir_pid='' server_port='' weir_port=''
@@ -163,7 +166,7 @@ measure_shared() {
   printf '%8s/s\n' "$(digits "${through%% *}")"
   shared_connections=$(sort -n "$home/connections" | tail -n 1)
   shared_row="$work $clients $direct $through"
-  end_process "$shared_pid" weir || true
+  end_process "$shared_pid" "$weir_name" || true
   shared_pid=''
 }
 
@@ -243,12 +246,12 @@ print_how_to() {
 finish() {
   local status=$?
   if [ "$status" -eq 0 ] && [ -n "${KEEP-}" ] && [ -n "$weir_pid" ]; then
-    printf '%s %s\n%s %s\n' "$weir_pid" weir "$server_pid" mariadbd >"$home/running"
+    printf '%s %s\n%s %s\n' "$weir_pid" "$weir_name" "$server_pid" mariadbd >"$home/running"
     disown -a
     return
   fi
-  end_process "$shared_pid" weir || true
-  end_process "$weir_pid" weir || true
+  end_process "$shared_pid" "$weir_name" || true
+  end_process "$weir_pid" "$weir_name" || true
   end_process "$server_pid" mariadbd || true
 }
 
