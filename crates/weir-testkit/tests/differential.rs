@@ -56,7 +56,7 @@ async fn sessions_that_share_take_turns_and_never_hold_more_than_they_may() {
     let (weir, held) = fake::start(twin.addr()).await.unwrap();
     let mut plan = plan(Flavor::MySql, &one, weir);
     plan.manner = Manner { one_dialect: true, fresh: true, ..Manner::default() };
-    plan.sharing = Some(Sharing { pinned: 2, ask: true });
+    plan.sharing = Some(Sharing { pinned: 2, ask: true, everybody: false });
     (plan.sessions, plan.concurrency, plan.statements) = (6, 6, 360);
     let summary = run(&plan).await.unwrap();
     assert!(summary.failures.is_empty(), "{:#?}", summary.failures);

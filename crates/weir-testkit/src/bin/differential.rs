@@ -74,6 +74,10 @@ struct Args {
     /// the connections.
     #[arg(long, requires = "sharing")]
     pinned: Option<usize>,
+    /// Every session is pinned, by a lock of its own where nothing else does it; all at once, unless --connections or --pinned
+    /// say fewer.
+    #[arg(long, requires = "sharing")]
+    all_pinned: bool,
     /// All sessions have the capabilities and the collation of a usual modern driver.
     #[arg(long)]
     one_dialect: bool,
@@ -105,14 +109,16 @@ impl Args {
     /// Connections, and how many sessions may be pinned to one.
     fn limits(&self, mode: Mode) -> Result<(usize, usize)> {
         if mode == Mode::Session {
-            if self.pinned.is_some() {
-                bail!("--pinned is for --sharing transaction: else every session is pinned");
+            if self.pinned.is_some() || self.all_pinned {
+                bail!("--pinned and --all-pinned are for --sharing transaction: else every session is pinned");
             }
             // Some more than sessions, because a connection may end later than its session.
             return Ok((self.connections.unwrap_or(self.concurrency + 8), 0));
         }
-        let connections = self.connections.unwrap_or(8);
-        let pinned = self.pinned.unwrap_or((connections * 3 / 4).max(1));
+        let usual = if self.all_pinned { self.concurrency + 8 } else { 8 };
+        let connections = self.connections.unwrap_or(usual);
+        let share = if self.all_pinned { self.concurrency } else { connections * 3 / 4 };
+        let pinned = self.pinned.unwrap_or(share.clamp(1, connections));
         if !(1..=connections).contains(&pinned) {
             bail!("--pinned {pinned}: from 1 to --connections, which is {connections}");
         }
@@ -143,6 +149,7 @@ impl Args {
             }
         }
         let manners = [
+            (self.all_pinned, " --all-pinned"),
             (self.one_dialect, " --one-dialect"),
             (self.fresh, " --fresh"),
             (self.without_listed, " --without-listed"),
@@ -273,7 +280,11 @@ fn set_up(args: &Args, flavor: Flavor) -> Result<Stage> {
 fn turns(args: &Args) -> Result<Option<Sharing>> {
     let Some(mode) = args.sharing else { return Ok(None) };
     let (_, pinned) = args.limits(mode)?;
-    Ok((mode == Mode::Transaction).then_some(Sharing { pinned, ask: !args.control }))
+    Ok((mode == Mode::Transaction).then_some(Sharing {
+        pinned,
+        ask: !args.control,
+        everybody: args.all_pinned,
+    }))
 }
 
 fn unwanted(args: &Args, class: Class) -> bool {
@@ -301,7 +312,11 @@ async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
             good = false;
         }
     }
-    if report::nothing_shared(&summary) {
+    if let Some(most) = report::not_all_pinned(plan, &summary) {
+        println!("only {most} sessions were pinned at once");
+        good = false;
+    }
+    if !args.all_pinned && report::nothing_shared(&summary) {
         println!("every session was pinned after every statement: nothing was shared");
         good = false;
     }
@@ -326,6 +341,7 @@ fn title(args: &Args, plan: &Plan) -> Result<String> {
             Mode::Transaction => format!(", {connections} connections shared, at most {pinned} pinned"),
         };
     }
+    name += if args.all_pinned { ", all pinned" } else { "" };
     name += if args.one_dialect { ", one dialect" } else { "" };
     name += if args.fresh { ", fresh hints" } else { "" };
     Ok(name)

@@ -49,12 +49,20 @@ fn shared(pins: &Pins) -> String {
     }
     line("  closed", pins.gone);
     line("server connections seen pinned", pins.connections.len() as u64);
+    line("sessions pinned at once, at most", pins.at_once as u64);
     out
 }
 
 /// True when sessions should have shared connections, and none ever left its own.
 pub fn nothing_shared(summary: &Summary) -> bool {
     summary.pins.as_ref().is_some_and(|pins| pins.free == 0 && pins.pinned > 0)
+}
+
+/// How many sessions were pinned at once, where all were to be and some were not.
+pub fn not_all_pinned(plan: &Plan, summary: &Summary) -> Option<usize> {
+    plan.sharing.filter(|sharing| sharing.everybody)?;
+    let most = summary.pins.as_ref()?.at_once;
+    (most < summary.sessions.min(plan.concurrency)).then_some(most)
 }
 
 /// The classes that occurred too rarely.

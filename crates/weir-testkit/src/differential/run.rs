@@ -157,6 +157,8 @@ pub struct SessionOutcome {
     pub counts: BTreeMap<Class, u64>,
     pub reconnects: u64,
     pub pins: Pins,
+    /// Statements that were run besides, to pin the session.
+    pub locks: u64,
 }
 
 /// Runs one session on both sides until its end or its first difference. `turn` holds no permit yet.
@@ -180,8 +182,8 @@ pub async fn run_session(
             what = step_both(&mut direct, &mut weir, steps, (prefixes, plan.sharing.is_some()), bytes).await;
         }
         if what.is_none() {
-            let settled = turn.settle(weir.client.as_mut(), &mut outcome.pins).await;
-            what = settled.err().map(|error| format!("{error:#}"));
+            let both = (&mut direct, &mut weir);
+            what = settle(plan, direct_plan.number, both, &mut turn, (&mut outcome, bytes)).await;
         }
         if let Some(what) = what {
             let statement = report::short(&steps.0.action);
@@ -197,6 +199,36 @@ pub async fn run_session(
         runner.leave().await;
     }
     outcome
+}
+
+/// Asks how the session stands after a step. Where it must be pinned and is not, it takes a lock on both sides.
+async fn settle(
+    plan: &Plan,
+    number: usize,
+    (direct, weir): (&mut Runner, &mut Runner),
+    turn: &mut Turn,
+    (outcome, bytes): (&mut SessionOutcome, &AtomicU64),
+) -> Option<String> {
+    for _ in 0..2 {
+        match turn.settle(weir.client.as_mut(), &mut outcome.pins).await {
+            Err(error) => return Some(format!("{error:#}")),
+            Ok(false) => return None,
+            Ok(true) => {}
+        }
+        outcome.locks += 1;
+        let lock = outcome.locks;
+        let [a, b] = [&plan.direct, &plan.weir].map(|side| {
+            // A name of its own each time: what held the last one may not have ended yet.
+            let sql = format!("SELECT GET_LOCK('{}{number:03}pin{lock}', 0)", side.prefix);
+            Step { class: Class::Locks, action: Action::Query(sql.into_bytes().into()) }
+        });
+        let prefixes = (plan.direct.prefix.as_str(), plan.weir.prefix.as_str());
+        let what = step_both(direct, weir, (&a, &b), (prefixes, plan.sharing.is_some()), bytes).await;
+        if let Some(what) = what {
+            return Some(format!("in the GET_LOCK after this statement: {what}"));
+        }
+    }
+    Some("after this statement, and a GET_LOCK, the session is not pinned".to_owned())
 }
 
 /// One step on both sides, and what differs in it.

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -24,21 +25,25 @@ pub struct Sharing {
     pub pinned: usize,
     /// Ask Weir after each statement. Without Weir there is nobody to ask, and no session counts as pinned.
     pub ask: bool,
+    /// Every session is pinned: one that is not after a statement takes a lock of its own, on both sides. For that it keeps its
+    /// permit, so that there must be one for each.
+    pub everybody: bool,
 }
 
-/// The permits of a run.
+/// The permits of a run, and how many sessions are pinned now.
 #[derive(Debug, Clone)]
-pub struct Permits(Option<(Arc<Semaphore>, Sharing)>);
+pub struct Permits(Option<(Arc<Semaphore>, Sharing)>, Arc<AtomicUsize>);
 
 impl Permits {
     /// Without `sharing` every session has its permit from the start and forever.
     pub fn new(sharing: Option<Sharing>) -> Self {
-        Self(sharing.map(|sharing| (Arc::new(Semaphore::new(sharing.pinned.max(1))), sharing)))
+        let permits = sharing.map(|sharing| (Arc::new(Semaphore::new(sharing.pinned.max(1))), sharing));
+        Self(permits, Arc::default())
     }
 
     /// For one session, which holds no permit yet.
     pub fn turn(&self) -> Turn {
-        Turn { permits: self.clone(), held: None }
+        Turn { permits: self.clone(), held: None, pinned: false }
     }
 }
 
@@ -47,12 +52,13 @@ impl Permits {
 pub struct Turn {
     permits: Permits,
     held: Option<OwnedSemaphorePermit>,
+    pinned: bool,
 }
 
 impl Turn {
     /// Waits for a permit behind all sessions that wait already; at once when it holds one.
     pub async fn take(&mut self) {
-        let Permits(Some((semaphore, _))) = &self.permits else { return };
+        let Permits(Some((semaphore, _)), _) = &self.permits else { return };
         if self.held.is_none() {
             // An error would mean that the semaphore was closed, which nobody does.
             self.held = Arc::clone(semaphore).acquire_owned().await.ok();
@@ -60,31 +66,51 @@ impl Turn {
     }
 
     /// Asks Weir how the session stands, counts the answer, and gives the permit back unless the session is pinned.
-    /// `client` is None when the session has no connection to Weir.
+    /// `client` is None when the session has no connection to Weir. True: the session must be pinned, and is not.
     ///
     /// # Errors
     /// When the answer is not what `SHOW WEIR SESSION` answers.
-    pub async fn settle(&mut self, client: Option<&mut Client>, pins: &mut Pins) -> Result<()> {
-        let Permits(Some((_, sharing))) = &self.permits else { return Ok(()) };
+    pub async fn settle(&mut self, client: Option<&mut Client>, pins: &mut Pins) -> Result<bool> {
+        let Permits(Some((_, sharing)), _) = &self.permits else { return Ok(false) };
         if sharing.ask {
+            let everybody = sharing.everybody;
             let standing = match client {
                 Some(client) => ask(client).await.context("SHOW WEIR SESSION after this statement")?,
                 None => Standing::Gone,
             };
             pins.count(&standing);
-            if matches!(standing, Standing::Pinned { .. }) {
-                return Ok(());
+            pins.at_once = pins.at_once.max(self.level(matches!(standing, Standing::Pinned { .. })));
+            match standing {
+                Standing::Pinned { .. } => return Ok(false),
+                Standing::Free if everybody => return Ok(true),
+                Standing::Free | Standing::Gone => {}
             }
         }
         self.held = None;
         // Also where nobody waits for a permit, the others have their turn.
         yield_now().await;
-        Ok(())
+        Ok(false)
+    }
+
+    /// Counts this session among those that are pinned now, or not; returns how many there are.
+    fn level(&mut self, pinned: bool) -> usize {
+        let Permits(_, now) = &self.permits;
+        match (std::mem::replace(&mut self.pinned, pinned), pinned) {
+            (false, true) => now.fetch_add(1, Ordering::Relaxed) + 1,
+            (true, false) => now.fetch_sub(1, Ordering::Relaxed) - 1,
+            _ => now.load(Ordering::Relaxed),
+        }
     }
 
     /// True in a run in which sessions share connections.
     pub fn shares(&self) -> bool {
         self.permits.0.is_some()
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.level(false);
     }
 }
 
@@ -109,6 +135,8 @@ pub struct Pins {
     pub reasons: BTreeMap<String, u64>,
     /// The server connections that were seen to be held.
     pub connections: BTreeSet<u64>,
+    /// The most sessions that were pinned at the same time.
+    pub at_once: usize,
 }
 
 impl Pins {
@@ -134,6 +162,7 @@ impl Pins {
             *self.reasons.entry(reason).or_default() += count;
         }
         self.connections.extend(other.connections);
+        self.at_once = self.at_once.max(other.at_once);
     }
 }
 

@@ -66,7 +66,9 @@ fn every_reason_counts() {
     one.count(&Standing::Free);
     other.count(&pinned(&["warnings"], 7));
     other.count(&Standing::Gone);
+    (one.at_once, other.at_once) = (2, 5);
     one.add(other);
+    assert_eq!(one.at_once, 5);
     assert_eq!((one.free, one.pinned, one.gone), (1, 2, 1));
     assert_eq!(one.reasons, [("transaction".to_owned(), 1), ("warnings".to_owned(), 2)].into());
     assert_eq!(one.connections, [7].into());
@@ -74,7 +76,7 @@ fn every_reason_counts() {
 
 #[tokio::test]
 async fn a_permit_goes_round() {
-    let permits = Permits::new(Some(Sharing { pinned: 1, ask: false }));
+    let permits = Permits::new(Some(Sharing { pinned: 1, ask: false, everybody: false }));
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));
     let mut running = tokio::task::JoinSet::new();
     for session in 0..3 {
@@ -95,7 +97,7 @@ async fn a_permit_goes_round() {
 
 #[tokio::test]
 async fn who_holds_a_permit_keeps_the_others_waiting() {
-    let permits = Permits::new(Some(Sharing { pinned: 1, ask: false }));
+    let permits = Permits::new(Some(Sharing { pinned: 1, ask: false, everybody: false }));
     let (mut one, mut other) = (permits.turn(), permits.turn());
     one.take().await;
     // The second time it has one.
@@ -109,6 +111,15 @@ async fn who_holds_a_permit_keeps_the_others_waiting() {
     one.take().await;
     other.take().await;
     assert!(!one.shares());
+}
+
+#[test]
+fn those_who_are_pinned_at_once_are_counted() {
+    let permits = Permits::new(None);
+    let (mut one, mut other) = (permits.turn(), permits.turn());
+    assert_eq!([one.level(true), one.level(true), other.level(true), one.level(false)], [1, 1, 2, 1]);
+    drop((one, other));
+    assert_eq!(permits.turn().level(true), 1);
 }
 
 #[test]
