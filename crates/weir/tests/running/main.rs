@@ -25,6 +25,7 @@ mod replication;
 mod reuse;
 mod secrets;
 mod sharing_fresh;
+mod sharing_globals;
 mod sharing_kill;
 mod sharing_kit;
 mod sharing_pins;
