@@ -9,6 +9,7 @@ mod fold;
 mod hints;
 mod ordinal;
 mod plain;
+mod row;
 mod words;
 
 pub use plain::{strip_comments, trimmed_span};
@@ -225,6 +226,9 @@ impl<'a, 'o> Scan<'a, 'o> {
     fn operator(&mut self, token: Token, text: &[u8]) {
         match text {
             b"(" => {
+                if self.passes_row() {
+                    return self.ordinals.other();
+                }
                 self.ordinals.open();
                 return self.fold.token(Kind::Open, "( ");
             }

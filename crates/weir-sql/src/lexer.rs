@@ -77,6 +77,7 @@ impl<'a> Lexer<'a> {
             return (TokenKind::Name, self.ident(start));
         }
         match first {
+            b'(' | b')' | b',' | b'=' => (TokenKind::Operator, start + 1),
             b'0'..=b'9' => self.number(start),
             b'.' => self.dot(start),
             b'\'' => self.string(start, b'\'', start + 1),

@@ -7,6 +7,7 @@
 pub mod certs;
 pub mod client;
 pub mod differential;
+pub mod digests;
 pub mod hostile;
 pub mod process;
 pub mod relay;

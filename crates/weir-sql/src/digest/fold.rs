@@ -208,6 +208,25 @@ impl<'o> Fold<'o> {
         }
     }
 
+    /// Whether a row at this place would fold into the one before it, and whether that has several values. `None` too
+    /// where the tokens of a row might not all find room.
+    pub(super) fn expects_row(&self) -> Option<bool> {
+        if self.last(0) != Kind::Comma || self.stored + DEPTH * TOKEN > self.limit {
+            return None;
+        }
+        match self.last(1) {
+            Kind::Row | Kind::Rows => Some(false),
+            Kind::WideRow | Kind::WideRows => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Folds a row into the one before it; see [`expects_row`](Fold::expects_row).
+    pub(super) fn row(&mut self) {
+        self.pop(1);
+        self.rows();
+    }
+
     /// Takes the mark of a list of rows out of the text of a digest.
     pub(super) fn rows(&mut self) {
         let rows = match self.last(0) {

@@ -57,7 +57,7 @@ impl Ordinals {
         self.state = State::Other;
     }
 
-    /// Takes a number, if it is an integer of 31 bits; others are no ordinals.
+    /// Takes a number, if it is an integer of 32 bits; others are no ordinals.
     pub(super) fn number(&mut self, text: &[u8]) {
         self.state = match (self.state, int(text)) {
             (State::Item, Some(number)) => State::Number(number),
@@ -87,5 +87,5 @@ fn int(text: &[u8]) -> Option<u32> {
     let number = digits.iter().try_fold(0u64, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
     })?;
-    u32::try_from(number).ok().filter(|number| i32::try_from(*number).is_ok())
+    u32::try_from(number).ok()
 }

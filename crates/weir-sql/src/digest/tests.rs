@@ -100,6 +100,31 @@ fn p21_version_comments_are_read_as_the_server_reads_them() {
     check("SELECT /*!40000 /* nested */ a */ b */", mysql(), "SELECT `a` `b` * /");
 }
 
+/// The short cut for rows must not show: the same row is read with and without a row before it.
+#[test]
+fn a_row_folds_only_into_its_like() {
+    for (rows, expected) in [
+        ("(1),(2),( NULL ),(-3),('a')", "(?) /* , ... */"),
+        ("(1,2),(2,-3),(null,'a')", "(...) /* , ... */"),
+        ("(1,2),(3)", "(...) , (?)"),
+        ("(1),(2,3),(4)", "(?) , (...) , (?)"),
+        ("(1),(-'a')", "(?) , ( - ? )"),
+        ("(1),(-NULL)", "(?) , ( - ? )"),
+        ("(1),(- -1)", "(?) /* , ... */"),
+        ("(1),('a' 'b')", "(?) , ( ? ? )"),
+        ("(1),(a)", "(?) , ( `a` )"),
+        ("(1),()", "(?) , ( )"),
+        ("(1),(1,)", "(?) , ( ? , )"),
+        ("(1),(null.a)", "(?) , ( `null` . `a` )"),
+        ("(1),(/* c */ 2 /* d */),(?)", "(?) /* , ... */"),
+        ("(1),((2))", "(?) , ( (?) )"),
+        ("(1),(2", "(?) , ( ?"),
+        ("(1),(@a)", "(?) , ( @? )"),
+    ] {
+        check(format!("VALUES {rows}"), mysql(), &format!("VALUES {expected}"));
+    }
+}
+
 #[test]
 fn mariadb_has_the_same_form() {
     check(r"SELECT \N, 1", mariadb(), "SELECT ?, ...");

@@ -14,22 +14,37 @@ impl Lexer<'_> {
     /// the character set has a symbol there, the server reports a syntax error and runs nothing.
     pub(crate) fn is_ident(&self, byte: u8) -> bool {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' => true,
             0x80.. => !self.mode.charset.is_blank(byte),
-            _ => false,
+            _ => is_ascii_ident(byte),
         }
     }
 
     /// End of the identifier that begins at `at`; `at` itself if none does.
     pub(super) fn ident(&self, mut at: usize) -> usize {
-        let multibyte = self.mode.charset.is_multibyte();
-        while let Some(byte) = self.byte(at) {
-            if !self.is_ident(byte) {
-                break;
+        loop {
+            at += self.rest(at).iter().take_while(|&&byte| is_ascii_ident(byte)).count();
+            match self.byte(at) {
+                Some(0x80..) => {
+                    let len = self.high_ident(at);
+                    if len == 0 {
+                        return at;
+                    }
+                    at += len;
+                }
+                _ => return at,
             }
-            at += if multibyte && byte >= 0x80 { self.mode.charset.char_len(self.rest(at)) } else { 1 };
         }
-        at
+    }
+
+    /// Length of the character that begins with a byte of 0x80 or more, if it is a letter.
+    fn high_ident(&self, at: usize) -> usize {
+        match self.byte(at) {
+            Some(byte) if self.is_ident(byte) && self.mode.charset.is_multibyte() => {
+                self.mode.charset.char_len(self.rest(at))
+            }
+            Some(byte) if self.is_ident(byte) => 1,
+            _ => 0,
+        }
     }
 
     /// A string from `start` whose content begins at `at`.
@@ -142,4 +157,19 @@ impl Lexer<'_> {
     pub(super) fn unterminated(&self) -> (TokenKind, usize) {
         (TokenKind::Unterminated, self.sql.len())
     }
+}
+
+/// One look instead of a comparison for each range: most bytes of a statement are asked for it.
+static ASCII_IDENT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$';
+        byte += 1;
+    }
+    table
+};
+
+fn is_ascii_ident(byte: u8) -> bool {
+    ASCII_IDENT.get(usize::from(byte)).is_some_and(|is| *is)
 }
