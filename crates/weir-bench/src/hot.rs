@@ -19,13 +19,17 @@ pub struct Hot {
 }
 
 /// All of them.
-pub static ALL: [Hot; 6] = [
+pub static ALL: [Hot; 10] = [
     Hot { name: "walk_point_select", run: walk_point_select },
     Hot { name: "walk_100_rows", run: walk_100_rows },
     Hot { name: "put_packet", run: put_one_packet },
     Hot { name: "quick_point_select", run: quick_point_select },
     Hot { name: "quick_multi_statements", run: quick_multi_statements },
     Hot { name: "classify_load_data", run: classify_load_data },
+    Hot { name: "select_of_1_rule", run: |times| rules::select(1, times) },
+    Hot { name: "select_of_1000_rules", run: |times| rules::select(1_000, times) },
+    Hot { name: "decide_of_1_rule", run: |times| rules::decide(1, times) },
+    Hot { name: "decide_of_1000_rules", run: |times| rules::decide(1_000, times) },
 ];
 
 /// Finds one by its name.
@@ -111,6 +115,8 @@ fn classify_load_data(times: u32) -> Result<()> {
     }
     Ok(())
 }
+
+mod rules;
 
 #[cfg(test)]
 mod tests;
