@@ -110,7 +110,9 @@ impl Args {
     fn limits(&self, mode: Mode) -> Result<(usize, usize)> {
         if mode == Mode::Session {
             if self.pinned.is_some() || self.all_pinned {
-                bail!("--pinned and --all-pinned are for --sharing transaction: else every session is pinned");
+                bail!(
+                    "--pinned and --all-pinned are for --sharing transaction: else every session is pinned"
+                );
             }
             // Some more than sessions, because a connection may end later than its session.
             return Ok((self.connections.unwrap_or(self.concurrency + 8), 0));

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use crate::client::Client;
 
 /// What a client takes and must give back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// `weir_clients_connected`
     pub clients: u64,
@@ -23,6 +23,8 @@ pub struct Account {
     pub descriptors: u64,
     /// The server's `Threads_connected`.
     pub threads: u64,
+    /// The server's `Prepared_stmt_count`.
+    pub statements: u64,
 }
 
 impl Account {
@@ -32,16 +34,15 @@ impl Account {
     /// When Weir or the server does not answer.
     pub async fn take(pid: u32, admin: SocketAddr, direct: &mut Client) -> Result<Self> {
         let metrics = metrics(admin)?;
-        let threads = direct.run("SHOW GLOBAL STATUS LIKE 'Threads_connected'").await?;
-        let row = threads.rows().next().context("no Threads_connected")?;
-        let values = crate::client::bytes::text_row(row)?;
-        let threads = values.into_iter().nth(1).flatten().context("Threads_connected is NULL")?;
+        let threads = counted(direct, "Threads_connected").await?;
+        let statements = counted(direct, "Prepared_stmt_count").await?;
         Ok(Self {
             clients: gauge(&metrics, "weir_clients_connected")?,
             pending: gauge(&metrics, "weir_logins_pending")?,
             server_connections: gauge(&metrics, "weir_server_connections_open")?,
             descriptors: fs::read_dir(format!("/proc/{pid}/fd"))?.count() as u64,
-            threads: String::from_utf8_lossy(&threads).parse()?,
+            threads,
+            statements,
         })
     }
 }
@@ -61,6 +62,7 @@ impl Account {
             && self.server_connections <= most.server_connections
             && self.descriptors <= most.descriptors
             && self.threads <= most.threads
+            && self.statements <= most.statements
     }
 }
 
@@ -68,10 +70,24 @@ impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} clients, {} pending, {} server connections, {} descriptors, {} server threads",
-            self.clients, self.pending, self.server_connections, self.descriptors, self.threads
+            "{} clients, {} pending, {} server connections, {} descriptors, {} server threads, {} prepared statements",
+            self.clients,
+            self.pending,
+            self.server_connections,
+            self.descriptors,
+            self.threads,
+            self.statements
         )
     }
+}
+
+/// One of the server's status variables.
+async fn counted(direct: &mut Client, name: &str) -> Result<u64> {
+    let told = direct.run(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).await?;
+    let row = told.rows().next().with_context(|| format!("no {name}"))?;
+    let values = crate::client::bytes::text_row(row)?;
+    let value = values.into_iter().nth(1).flatten().with_context(|| format!("{name} is NULL"))?;
+    Ok(String::from_utf8_lossy(&value).parse()?)
 }
 
 /// Everything at `/metrics`.

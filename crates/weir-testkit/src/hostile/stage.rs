@@ -122,7 +122,7 @@ impl Stage {
             resident: 0,
         };
         let healthy = Healthy::start(field.weir, field.server)?;
-        let base = Account { clients: 0, pending: 0, server_connections: 0, descriptors: 0, threads: 0 };
+        let base = Account::default();
         let mut stage = Self { weir, field, healthy, direct, base, calm: Window::default() };
         stage.measure_peace().await?;
         Ok(stage)

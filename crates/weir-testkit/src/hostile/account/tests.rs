@@ -17,6 +17,7 @@ fn what_is_given_back_may_be_more_than_what_was_taken_and_not_less() {
         server_connections,
         descriptors: 30 + server_connections,
         threads: server_connections,
+        statements: 0,
     };
     let mut base = account(4, 2);
     base.count_one_connection_per_client();
@@ -24,5 +25,7 @@ fn what_is_given_back_may_be_more_than_what_was_taken_and_not_less() {
     assert!(account(4, 1).is_within(&base) && account(4, 4).is_within(&base));
     assert!(!account(4, 5).is_within(&base) && !account(3, 4).is_within(&base));
     let leaking = Account { descriptors: 35, ..account(4, 4) };
+    assert!(!leaking.is_within(&base));
+    let leaking = Account { statements: 1, ..account(4, 4) };
     assert!(!leaking.is_within(&base));
 }
