@@ -1,6 +1,6 @@
 //! A statement without the comments that mean nothing to the server.
 
-use crate::{LexMode, Lexer, TokenKind};
+use crate::{LexMode, Lexer, Token, TokenKind};
 use memchr::{memchr, memmem};
 use std::ops::Range;
 
@@ -44,7 +44,20 @@ pub fn trimmed_span(sql: &[u8], mode: LexMode) -> Range<usize> {
         return first.start..sql.len();
     }
     let last = tokens.last().unwrap_or(first);
-    first.start..last.end
+    let end = if is_closed(last, sql) { last.end } else { sql.len() };
+    first.start..end
+}
+
+/// Whether a token is the same if nothing follows. `--` is not: at the end of a text a comment begins there. No
+/// statement that a server runs ends with one of the others.
+fn is_closed(token: Token, sql: &[u8]) -> bool {
+    match token.kind {
+        TokenKind::Operator => matches!(token.text(sql), b")" | b"*"),
+        TokenKind::VersionCommentStart | TokenKind::Dropped | TokenKind::Nul | TokenKind::Unterminated => {
+            false
+        }
+        _ => true,
+    }
 }
 
 /// Whether something that is left out may stand at the end. Asked first, because the answer is mostly no.

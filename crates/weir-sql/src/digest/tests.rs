@@ -293,6 +293,7 @@ fn only_what_stands_around_a_statement_is_trimmed() {
         ("SELECT /*+ BKA(t) */ 1", "SELECT /*+ BKA(t) */ 1"),
         ("SELECT 'a ", "SELECT 'a "),
         ("SELECT /* a ", "SELECT /* a "),
+        ("SELECT 1---- x", "SELECT 1---- x"),
         (" /* a */ ", ""),
         ("", ""),
     ] {

@@ -94,7 +94,7 @@ fn new_delimiter(line: &[u8], old: &[u8]) -> Option<Vec<u8>> {
 /// Quoted strings of a program that begin like a statement, with something in place of its variables.
 pub fn strings(text: &[u8], statements: &mut BTreeSet<Vec<u8>>) {
     let mut at = 0;
-    while let Some(begin) = text.get(at..).and_then(|rest| memchr_quote(rest)).map(|found| at + found) {
+    while let Some(begin) = text.get(at..).and_then(memchr_quote).map(|found| at + found) {
         let quote = text[begin];
         let mut end = begin + 1;
         while end < text.len() && text[end] != quote {
