@@ -66,6 +66,14 @@ pub(crate) mod oneshot {
         }
     }
 
+    impl<T> Drop for Receiver<T> {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                self.1.reach();
+            }
+        }
+    }
+
     /// Where another thread may be the next to run.
     #[derive(Debug, Default)]
     struct Point(AtomicBool);
