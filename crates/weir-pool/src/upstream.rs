@@ -106,6 +106,11 @@ impl Upstream {
         &self.freed
     }
 
+    /// Connections that count towards the limit: those that are open, and those being opened or closed.
+    pub fn open(&self) -> u32 {
+        self.open.load(Ordering::Relaxed)
+    }
+
     /// Takes one of the connections that the server may have; `Err` is the limit.
     pub fn take_slot(self: &Arc<Self>, limit: u32) -> Result<Slot, u32> {
         let mut open = self.open.load(Ordering::Relaxed);

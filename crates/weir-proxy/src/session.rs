@@ -271,7 +271,6 @@ impl Session {
             session.leave_for_another().await;
             return reason;
         }
-        session.worker.stats().server_closed();
         if reason != CloseReason::Quit && !session.server_is_gone(reason) {
             crate::close::quit_server(&mut session.server.stream).await;
         }

@@ -255,7 +255,6 @@ pub(crate) fn close_own(worker: &Worker) {
 pub(crate) async fn make_room(worker: &Worker) -> bool {
     let all = worker.shared.spares.all();
     let some = !all.is_empty();
-    all.iter().for_each(|_| worker.stats().server_closed());
     // One that is broken has gone already; those of a server that hangs are closed without its word.
     let _ = timeout(LEAVING, async {
         for mut server in all {

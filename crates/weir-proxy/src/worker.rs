@@ -83,7 +83,6 @@ impl Worker {
 
     /// Closes a connection that nobody uses.
     pub fn close_server(&self, mut server: impl BorrowMut<Backend>) {
-        self.stats().server_closed();
         // Where the socket cannot take it at once, closing will do.
         quit_at_once(&mut server.borrow_mut().stream);
     }

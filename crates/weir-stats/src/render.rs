@@ -72,11 +72,6 @@ fn servers(out: &mut Text, t: &Totals) {
     out.counter(name, "Connections to the server made and logged in.", t.server_opened);
     let name = "weir_server_connections_reused_total";
     out.counter(name, "Clients that were given a connection another had left.", t.server_reused);
-    out.gauge(
-        "weir_server_connections_open",
-        "Connections to the server open now.",
-        t.server_open.max(0) as u64,
-    );
     let name = "weir_server_connections_failed_total";
     out.counter(name, "Connections to the server that could not be made.", t.server_failed);
     out.counter("weir_kills_sent_total", "KILLs sent on behalf of clients that vanished.", t.kills_sent);

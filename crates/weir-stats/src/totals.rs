@@ -36,8 +36,6 @@ pub struct Totals {
     pub logins_ok: u64,
     pub tls_handshakes: u64,
     pub server_opened: u64,
-    /// A connection may end on another worker than the one it began on: only the sum is never below zero.
-    pub server_open: i64,
     pub server_reused: u64,
     pub server_failed: u64,
     pub kills_sent: u64,
@@ -82,7 +80,6 @@ impl Totals {
         self.tls_handshakes += worker.tls_handshakes.get();
         self.server_opened += worker.server_opened.get();
         self.server_reused += worker.server_reused.get();
-        self.server_open += worker.server_open.get();
         self.server_failed += worker.server_failed.get();
         self.kills_sent += worker.kills_sent.get();
         self.bytes_from_clients += worker.bytes_from_clients.get();

@@ -26,7 +26,6 @@ pub struct WorkerStats {
     pub(crate) tls_handshakes: Counter,
 
     pub(crate) server_opened: Counter,
-    pub(crate) server_open: Gauge,
     pub(crate) server_reused: Counter,
     pub(crate) server_failed: Counter,
     pub(crate) kills_sent: Counter,
@@ -101,20 +100,14 @@ impl WorkerStats {
         self.tls_handshakes.inc();
     }
 
-    /// A connection to the server was made and logged in. Ended by one [`Self::server_closed`].
+    /// A connection to the server was made and logged in.
     pub fn server_opened(&self) {
         self.server_opened.inc();
-        self.server_open.inc();
     }
 
     /// A client was given the connection that another had left.
     pub fn server_reused(&self) {
         self.server_reused.inc();
-    }
-
-    /// A connection counted by [`Self::server_opened`] ended.
-    pub fn server_closed(&self) {
-        self.server_open.dec();
     }
 
     /// A connection to the server could not be made: refused, timed out, TLS, or no greeting. A login that
@@ -146,11 +139,6 @@ impl WorkerStats {
     /// Clients of this worker that are logging in now.
     pub fn logins_pending(&self) -> i64 {
         self.logins_pending.get()
-    }
-
-    /// Server connections that live on this worker now.
-    pub fn server_open(&self) -> i64 {
-        self.server_open.get()
     }
 }
 

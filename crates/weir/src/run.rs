@@ -49,6 +49,11 @@ fn pool_metrics(shared: &Shared) -> Vec<Extra> {
     let gauge = |name, help, value| Extra { name, help, kind: Kind::Gauge, labels: Vec::new(), value };
     let mut list = vec![
         gauge(
+            "weir_server_connections_open",
+            "Connections to the server, those being opened or closed included.",
+            shared.upstream.open().into(),
+        ),
+        gauge(
             "weir_pool_connections_open",
             "Shared connections open, or being opened.",
             f64::from(usage.open),

@@ -61,7 +61,6 @@ fn every_event_shows_up() {
         ("weir_auth_failures_total{reason=\"wrong_password\"}", 2.0),
         ("weir_tls_handshakes_total", 2.0),
         ("weir_server_connections_opened_total", 2.0),
-        ("weir_server_connections_open", 2.0),
         ("weir_server_connections_failed_total", 2.0),
         ("weir_kills_sent_total", 2.0),
         ("weir_config_reloads_total{result=\"ok\"}", 1.0),

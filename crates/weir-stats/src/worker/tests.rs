@@ -18,12 +18,10 @@ fn gauges_return_to_zero() {
     let worker = WorkerStats::default();
     worker.client_accepted();
     worker.login_started();
-    worker.server_opened();
-    assert_eq!((worker.clients_connected(), worker.logins_pending(), worker.server_open()), (1, 1, 1));
+    assert_eq!((worker.clients_connected(), worker.logins_pending()), (1, 1));
     worker.login_ended();
-    worker.server_closed();
     worker.client_closed(CloseReason::Quit);
-    assert_eq!((worker.clients_connected(), worker.logins_pending(), worker.server_open()), (0, 0, 0));
+    assert_eq!((worker.clients_connected(), worker.logins_pending()), (0, 0));
 }
 
 #[test]
