@@ -29,6 +29,8 @@ for family in mariadb mysql; do
     "$built/differential" --spawn --family "$family" --statements 20000 "${shared[@]}"
   stage "differential sharing connections, fresh hints, $family" \
     "$built/differential" --spawn --family "$family" --statements 20000 "${shared[@]}" --fresh
+  stage "differential sharing connections, all pinned, $family" \
+    "$built/differential" --spawn --family "$family" --statements 20000 --sharing transaction --all-pinned --without-listed
   joined
   # Alone: healthy clients are timed.
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"

@@ -65,11 +65,7 @@ impl Session {
                 self.exit = Some(Exit::ChangeUser(body.to_vec()));
                 return Ok(());
             }
-            com::PROCESS_KILL => {
-                if self.process_kill(cx, payload, packet.len())? {
-                    return Ok(());
-                }
-            }
+            com::PROCESS_KILL if self.process_kill(cx, payload, packet.len())? => return Ok(()),
             com::RESET_CONNECTION if self.sharing.is_none() => {
                 self.statements.clear();
                 // MySQL goes back to the global character sets, MariaDB to those of the login.

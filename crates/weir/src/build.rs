@@ -1,6 +1,6 @@
 //! From the checked configuration to what the data plane works with.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::sync::Arc;
 use weir_auth::Secret;
 use weir_config::{Config, SecretString, TlsMode};
@@ -13,6 +13,13 @@ use weir_proxy::{Known, ListedUser, PoolSettings, Settings, Users};
 
 /// What clients meet: limits, users, TLS. A self-signed certificate that is in use already (`old`) stays.
 pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
+    if let Some(rule) = config.rules.first() {
+        // Better no start than a rule of which its operator believes that it holds.
+        bail!(
+            "rule `{}`: this version of Weir reads and checks rules, and does not act on them; take every [[rule]] out of the file",
+            rule.name
+        );
+    }
     let tls = &config.tls;
     let options = ServerTlsOptions { client_ca: tls.client_ca.as_deref(), ..ServerTlsOptions::default() };
     let own = match (&tls.cert, &tls.key, &tls.client_ca) {

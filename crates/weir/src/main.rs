@@ -11,7 +11,6 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use weir_config::{Config, Report};
 use weir_model::ServerFamily;
-use weir_policy::Lint;
 use weir_sql::LexMode;
 
 #[global_allocator]
@@ -28,8 +27,7 @@ fn main() -> ExitCode {
         },
         Command::Check { config } => match weir_config::load(&config) {
             Ok(checked) => match check(&checked) {
-                Ok(warnings) => {
-                    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+                Ok(()) => {
                     println!("{}: the configuration is good", config.display());
                     ExitCode::SUCCESS
                 }
@@ -47,9 +45,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What only building tells: an error, or what is good and does nothing.
-fn check(config: &Config) -> anyhow::Result<Vec<Lint>> {
-    build::settings(config, None)?;
+/// What only building tells. Warns of what is good and does nothing.
+fn check(config: &Config) -> anyhow::Result<()> {
     build::target(config)?;
     // The server is not asked here; no error depends on it.
     let mode = LexMode::new(ServerFamily::MySql, 0);
@@ -57,7 +54,9 @@ fn check(config: &Config) -> anyhow::Result<Vec<Lint>> {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow::anyhow!(texts.join("\nerror: "))
     })?;
-    Ok(weir_policy::lint(&config.rules))
+    weir_policy::lint(&config.rules).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    build::settings(config, None)?;
+    Ok(())
 }
 
 fn load(source: &Source) -> Result<Config, Report> {

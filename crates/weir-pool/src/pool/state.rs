@@ -157,8 +157,15 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         wake: impl FnOnce() -> W,
     ) -> Checkout<C> {
         let may = need == Need::Statement || self.pinned < self.limits.max_pinned;
-        // Whoever came before goes first; only those who wait for a place to pin are passed.
-        let free = may && !self.waiting.iter().any(|w| w.need == Need::Statement || need == Need::Pin);
+        // Whoever came before goes first; only those are passed who wait for a place to pin, or for another account's connection.
+        let before = |w: &Waiter<K, W>| w.need == Need::Statement || need == Need::Pin;
+        // One that pins may let another be opened, for which nobody would look here.
+        let beside = || {
+            need == Need::Statement
+                && self.has_idle(key, now)
+                && !self.waiting.iter().any(|w| before(w) && w.key == *key)
+        };
+        let free = may && (!self.waiting.iter().any(before) || beside());
         if free && let Some(found) = self.take(key, worker, now) {
             if need == Need::Pin {
                 self.pinned += 1;
@@ -304,13 +311,32 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
             may.take_while(|(_, w)| w.since <= since + OWN_FIRST).find(|(_, w)| w.worker == on)
         });
         let at = own.map_or(first, |(at, _)| at);
-        let (key, worker) = (self.waiting[at].key.clone(), self.waiting[at].worker);
-        let grant = self.take(&key, worker, now)?;
+        let (at, grant) = match self.take_for(at, now) {
+            Some(grant) => (at, grant),
+            // It may not open one yet, and stands in nobody's way who finds one idle.
+            None => {
+                let fits =
+                    |w: &Waiter<K, W>| (w.need == Need::Statement || room) && self.has_idle(&w.key, now);
+                let at = self.waiting.iter().position(fits)?;
+                (at, self.take_for(at, now)?)
+            }
+        };
         let waiter = self.waiting.remove(at)?;
         if waiter.need == Need::Pin {
             self.pinned += 1;
         }
         Some((waiter.wake, grant))
+    }
+
+    fn take_for(&mut self, at: usize, now: Instant) -> Option<Grant<C>> {
+        let (key, worker) = (self.waiting[at].key.clone(), self.waiting[at].worker);
+        self.take(&key, worker, now)
+    }
+
+    /// Whether a connection of this account is idle.
+    fn has_idle(&self, key: &K, now: Instant) -> bool {
+        self.idle_count > 0
+            && self.idle.get(key).is_some_and(|shelves| shelves.iter().flatten().any(|idle| idle.until > now))
     }
 
     /// Connections open, those in use and the rights to open one included.

@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
 
     /// An insert that commits by itself, or one in a transaction.
     async fn write(&mut self, step: u32) -> bool {
-        let alone = step % 2 == 0;
+        let alone = step.is_multiple_of(2);
         if !alone {
             match self.query("BEGIN").await {
                 Fate::Answered(_) => {}

@@ -134,6 +134,24 @@ fn few_connections_are_opened_at_the_same_time() {
 }
 
 #[test]
+fn who_waits_until_one_may_be_opened_stands_in_no_other_accounts_way() {
+    let (mut state, now) = (S::new(limits(100), 1), Instant::now());
+    for key in [1, 1, 1, 1, 1, 1, 1, 2] {
+        assert_eq!(out(&mut state, key, 0, now), Checkout::Open);
+        assert_eq!(state.opened(now), None);
+    }
+    assert_eq!(back(&mut state, 1, 10, 0, now), None);
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(10));
+    assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || 100), Checkout::Wait(_)));
+    // A newcomer and a waiter.
+    assert_eq!(back(&mut state, 2, 20, 0, now), None);
+    assert_eq!(out(&mut state, 2, 0, now), Checkout::Idle(20));
+    assert!(matches!(state.checkout(&2, Need::Statement, 0, now, || 200), Checkout::Wait(_)));
+    assert_eq!(back(&mut state, 2, 20, 0, now), Some((200, Grant::Idle(20))));
+    assert_eq!(back(&mut state, 1, 10, 0, now), Some((100, Grant::Idle(10))));
+}
+
+#[test]
 fn what_is_kept_by_sessions_is_not_among_the_few() {
     let (mut state, now) = (S::new(limits(100), 1), Instant::now());
     for _ in 0..FEW {
@@ -343,7 +361,9 @@ impl World {
             let at = self.queue.iter().position(|w| w.1 == who).expect("nobody waits by that name");
             let (_, _, key, pin, since) = self.queue.remove(at);
             let passed = &self.queue[..at];
-            let may = |w: &(Ticket, u32, u8, bool, Instant)| (w.3 && !pin) || since <= w.4 + OWN_FIRST;
+            let may = |w: &(Ticket, u32, u8, bool, Instant)| {
+                (w.3 && !pin) || w.2 != key || since <= w.4 + OWN_FIRST
+            };
             assert!(passed.iter().all(may), "{who} passed {passed:?}");
             self.given(key, grant, pin);
             wake = self.state.next(self.now);
