@@ -9,6 +9,7 @@ use std::time::Instant;
 use weir_model::{CloseReason, ServerFamily};
 use weir_net::send_before_close;
 use weir_sql::{CharsetClass, StatementKind};
+use weir_wire::attributes::statement_offset;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
@@ -32,7 +33,8 @@ impl Session {
             Request::Whole { payload, len, .. } => {
                 self.whole(cx, payload, &bytes[..len])?;
                 // A command that waits for a connection is taken again.
-                Ok(if matches!(self.exit, Some(Exit::Attach)) || self.is_queued() { 0 } else { len })
+                let waits = matches!(self.exit, Some(Exit::Attach | Exit::Kill(_))) || self.is_queued();
+                Ok(if waits { 0 } else { len })
             }
             Request::Begun { so_far, .. } => {
                 let limit = self.limits.statement_bytes.min(weir_net::SCRATCH / 2);
@@ -141,6 +143,8 @@ impl Session {
 
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
         let Asked { meaning, local_infile, text, noted } = self.analyse(payload);
+        // Its target may be gone by now.
+        let meaning = if self.has_killed() { Meaning::Killed } else { meaning };
         if !matches!(meaning, Meaning::ShowSession | Meaning::Killed) {
             match self.share(cx, com::QUERY, payload, packet.len())? {
                 Handled::Pass | Handled::Packet(_) => {}
@@ -148,7 +152,15 @@ impl Session {
                     self.keep_known(Known { local_infile, noted });
                     return Ok(());
                 }
-                Handled::Done | Handled::Wait => return Ok(()),
+                Handled::Wait => {
+                    if let Meaning::Rewritten(kill) = &meaning {
+                        let payload = &kill[weir_wire::HEADER..];
+                        let offset = statement_offset(payload, self.server.caps).unwrap_or(payload.len());
+                        self.kill_instead_of_waiting(&payload[offset..]);
+                    }
+                    return Ok(());
+                }
+                Handled::Done => return Ok(()),
             }
         }
         match meaning {

@@ -30,18 +30,26 @@ impl Session {
     ) -> Result<bool, Exit> {
         let Some(id) = payload.get(1..).and_then(|body| body.first_chunk()) else { return Ok(false) };
         let id = u64::from(u32::from_le_bytes(*id));
-        let registry = &self.worker.shared.registry;
         // MySQL has dropped the command, and says so.
         let known = self.server.family == ServerFamily::MariaDb;
+        if self.has_killed() {
+            self.killed(cx, PROCESS_KILL, len)?;
+            return Ok(true);
+        }
+        let registry = &self.worker.shared.registry;
         if known && registry.kill_detached(id, false, &self.identity.user) {
             self.killed(cx, PROCESS_KILL, len)?;
             return Ok(true);
         }
         let Some(mapped) = registry.server_id(id, self.server.place) else { return Ok(false) };
-        if let Handled::Pass | Handled::Packet(_) = self.share(cx, PROCESS_KILL, payload, len)? {
-            let mut packet = Vec::new();
-            put_packet(&mut packet, 0, &[&[PROCESS_KILL][..], &mapped.to_le_bytes()].concat());
-            self.forward(cx, PROCESS_KILL, &packet)?;
+        match self.share(cx, PROCESS_KILL, payload, len)? {
+            Handled::Pass | Handled::Packet(_) => {
+                let mut packet = Vec::new();
+                put_packet(&mut packet, 0, &[&[PROCESS_KILL][..], &mapped.to_le_bytes()].concat());
+                self.forward(cx, PROCESS_KILL, &packet)?;
+            }
+            Handled::Wait if known => self.kill_instead_of_waiting(format!("KILL {mapped}").as_bytes()),
+            Handled::Wait | Handled::Done => {}
         }
         Ok(true)
     }
@@ -55,14 +63,43 @@ impl Session {
         self.answer(cx, command, len, &out)
     }
 
+    /// A KILL is most urgent where no connection is free: it goes on one of its own.
+    pub(crate) fn kill_instead_of_waiting(&mut self, sql: &[u8]) {
+        if let Some(sharing) = &mut self.sharing
+            && sharing.kill.is_none()
+            && sharing.waiting.take().is_some()
+        {
+            self.exit = Some(Exit::Kill(sql.to_vec()));
+        }
+    }
+
+    /// Whether the KILL at hand has been carried out ahead of the queue.
+    pub(crate) fn has_killed(&mut self) -> bool {
+        match &mut self.sharing {
+            Some(sharing) if sharing.kill == Some(true) => sharing.kill.take().is_some(),
+            _ => false,
+        }
+    }
+
+    /// Sends the KILL at hand, which is taken again after that: to be answered, or, where the server has refused it, to wait as
+    /// every statement does, for its error must be found where the client looks for it.
+    pub(crate) async fn kill_ahead(&mut self, sql: &[u8]) {
+        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(sql)).await;
+        if let Some(sharing) = &mut self.sharing {
+            sharing.kill = Some(matches!(sent, Ok(Ok(true))));
+        }
+    }
+
     /// Kills this session's server connection through a connection of its own, logged in as the same user: an
     /// account may always kill its own. It stands beside the limit of the clients' connections (`limits.max_kills`
     /// bounds it), for what vanished clients left running may be what fills that. Gives up after
     /// `limits.server_connect_timeout`.
     pub(crate) async fn kill_own(&self) {
-        let killed = timeout(self.limits.server_connect_timeout, self.kill_beside()).await;
+        let kill = format!("KILL {}", self.server.id);
+        let killed = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
         let why = match killed {
-            Ok(Ok(())) => return,
+            // Whatever the server answers (1094: the statement ended by itself), there is nothing left to do.
+            Ok(Ok(_)) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no time left (limits.server_connect_timeout)".to_owned(),
         };
@@ -70,15 +107,16 @@ impl Session {
             "could not end what a client left running; closing its connection");
     }
 
-    async fn kill_beside(&self) -> Result<(), ConnectError> {
+    /// Sends a KILL on a connection for that. Returns whether the server took it.
+    async fn kill_beside(&self, sql: &[u8]) -> Result<bool, ConnectError> {
         let killers = &self.worker.killers;
         let _turn = killers.turn().await;
         // A burst of aborts is worked off by connections that are there already.
         while let Some(mut killer) = killers.take(&self.identity.user, self.server.place) {
-            if killer.kill(self.server.id).await.is_ok() {
+            if let Ok(taken) = killer.send(sql).await {
                 self.worker.stats().kill_sent();
                 killers.put(killer).await;
-                return Ok(());
+                return Ok(taken);
             }
         }
         let request = LoginRequest {
@@ -94,11 +132,11 @@ impl Session {
             login_beside(&self.worker.shared.upstream, &request, Some(self.server.place)).await?;
         self.worker.stats().kill_sent();
         let mut killer = Killer::new(request.user, connection);
-        // Whatever the server answers (1094: the statement ended by itself), there is nothing left to do.
-        if killer.kill(self.server.id).await.is_ok() {
+        let sent = killer.send(sql).await;
+        if sent.is_ok() {
             killers.put(killer).await;
         }
-        Ok(())
+        Ok(sent.unwrap_or(false))
     }
 }
 
@@ -117,12 +155,11 @@ impl Killer {
         Self { user, place: connection.place, packets, _slot: connection.slot }
     }
 
-    async fn kill(&mut self, id: u32) -> io::Result<()> {
-        let mut payload = vec![command::QUERY];
-        payload.extend_from_slice(format!("KILL {id}").as_bytes());
+    async fn send(&mut self, sql: &[u8]) -> io::Result<bool> {
         self.packets.set_seq(0);
-        self.packets.write(&payload).await?;
-        self.packets.read().await.map(|_| ()).map_err(io::Error::other)
+        self.packets.write(&[&[command::QUERY][..], sql].concat()).await?;
+        let answer = self.packets.read().await.map_err(io::Error::other)?;
+        Ok(answer.first() != Some(&0xFF))
     }
 
     async fn quit(self) {

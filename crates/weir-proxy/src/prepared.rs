@@ -55,6 +55,7 @@ impl Session {
     ) -> Result<Handled, Exit> {
         let Some(sharing) = &mut self.sharing else { return Ok(Handled::Pass) };
         if let Some(err) = sharing.refusal.take() {
+            sharing.kill = None;
             return self.refuse_now(cx, command, len, &err);
         }
         (sharing.executing, sharing.announced) = (None, None);

@@ -87,6 +87,8 @@ pub(crate) enum Exit {
     Attach,
     /// The server connection is asked for what only it knows, before it is given back.
     Settle,
+    /// The command at hand is this KILL, and no connection is free for it.
+    Kill(Vec<u8>),
 }
 
 /// Bytes on their way out that the peer has not taken yet.
@@ -258,6 +260,7 @@ impl Session {
                     Ok(()) => session.give_back_if_free(),
                     Err(exit) => break session.end(exit).await,
                 },
+                Exit::Kill(sql) => Box::pin(session.kill_ahead(&sql)).await,
                 Exit::Vanished => break Box::pin(vanish(&mut session)).await,
                 exit @ (Exit::Tell(..) | Exit::Close(_)) => break session.end(exit).await,
             }
@@ -308,7 +311,9 @@ impl Session {
                 reason
             }
             Exit::Close(reason) => reason,
-            Exit::ChangeUser(_) | Exit::Vanished | Exit::Attach | Exit::Settle => CloseReason::ClientGone,
+            Exit::ChangeUser(_) | Exit::Vanished | Exit::Attach | Exit::Settle | Exit::Kill(_) => {
+                CloseReason::ClientGone
+            }
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Sharing {
     pub facts: Option<Facts>,
     pub read: Option<Doing>,
     pub known: Option<Known>,
+    /// The command at hand is a KILL that was sent ahead of the queue: whether the server has carried it out.
+    pub kill: Option<bool>,
     /// The answer to the command at hand can be given again.
     pub candidate: Option<Box<Candidate>>,
     /// Granted by the pool, and not fit for the command yet.
@@ -140,6 +142,7 @@ impl Sharing {
             facts: None,
             read: None,
             known: None,
+            kill: None,
             candidate: None,
             granted: None,
             actual: None,
@@ -368,6 +371,7 @@ impl Session {
                 self.worker.shared.registry.withdraw(self.entry.handle.id());
                 self.entry.handle.take_asked();
             }
+            sharing.kill = None;
             let Sharing { pins, doing, tracker, .. } = &mut **sharing;
             doing.with(|statement| {
                 pins.begin(statement);

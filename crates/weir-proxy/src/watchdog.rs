@@ -68,13 +68,12 @@ impl Session {
             if self.watchdog.seen == Some(now) {
                 return Poll::Ready(self.timed_out(waits, limit));
             }
-            // Something moved since; for an idle client the time already idle counts.
-            if waits == Waits::Client {
-                let idle = self.current.ended.elapsed();
-                if idle >= limit {
+            // Something moved since; for an idle client, and in the pool's queue, the time that has passed counts.
+            if let Some(passed) = self.waited_already(waits) {
+                if passed >= limit {
                     return Poll::Ready(self.timed_out(waits, limit));
                 }
-                self.watchdog.timer = Some(Box::pin(sleep(limit - idle)));
+                self.watchdog.timer = Some(Box::pin(sleep(limit - passed)));
                 self.watchdog.seen = Some(now);
             }
         }
@@ -89,6 +88,14 @@ impl Session {
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
             Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
+        }
+    }
+
+    fn waited_already(&self, waits: Waits) -> Option<Duration> {
+        match waits {
+            Waits::Client => Some(self.current.ended.elapsed()),
+            Waits::Pool => Some(self.sharing.as_ref()?.waiting.as_ref()?.begun.elapsed()),
+            Waits::Server | Waits::SlowReader => None,
         }
     }
 

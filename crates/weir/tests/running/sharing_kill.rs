@@ -159,3 +159,51 @@ async fn p43_kills_at_random_hit_their_targets_only() {
         tokio::join!(storm, hit, spared);
     }
 }
+
+/// A KILL is most urgent where what it is to end holds the last connection.
+#[tokio::test]
+async fn p43_a_kill_does_not_wait_for_the_connection_that_it_is_to_free() {
+    for (flavor, server) in &both() {
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        database(server, "sh_killq", &[]).await;
+        let weir = sharing(server, 1, "queue_timeout = \"50s\"\n", "");
+        let [mut victim, mut killer] = clients(&weir, "sh_killq").await;
+        let id = victim.greeting().connection_id;
+        let kills = ["KILL QUERY", "/* now */ kill query", "KILL", "COM_PROCESS_KILL"];
+        let kinds = if *flavor == Flavor::MariaDb { &kills[..] } else { &kills[..3] };
+        for (i, kill) in kinds.iter().copied().enumerate() {
+            let mut other = client(&weir, "sh_killq").await;
+            let ends = i >= 2;
+            let id = if ends { other.greeting().connection_id } else { id };
+            let target = if ends { &mut other } else { &mut victim };
+            let mark = format!("shkq{i}");
+            target.send(command::QUERY, format!("SELECT /* {mark} */ SLEEP(60)").as_bytes()).await.unwrap();
+            until_sleeping(&mut admin, &mark).await;
+            let answered = async {
+                let mut answer = std::pin::pin!(target.receive(command::QUERY));
+                loop {
+                    let response = match kill {
+                        "COM_PROCESS_KILL" => killer.command(command::PROCESS_KILL, &id.to_le_bytes()).await,
+                        _ => killer.query(format!("{kill} {id}")).await,
+                    };
+                    let err = response.unwrap().err().map(|err| err.code);
+                    // 1094: of two that were sent the first was enough.
+                    assert!(matches!(err, None | Some(1094)), "{flavor:?} {kill}: {err:?}");
+                    if let Ok(answer) = tokio::time::timeout(Duration::from_secs(1), &mut answer).await {
+                        break answer;
+                    }
+                }
+            };
+            let response = tokio::time::timeout(Duration::from_secs(20), answered).await;
+            let response = response.unwrap_or_else(|_| panic!("{flavor:?}: {kill} has not ended it"));
+            if !ends {
+                let response = response.unwrap();
+                let interrupted = response.err().map(|err| err.code) == Some(1317)
+                    || response.rows().next() == Some(&b"\x011"[..]);
+                assert!(interrupted, "{flavor:?}: {response:?}");
+                turn(&mut victim).await;
+            }
+            turn(&mut killer).await;
+        }
+    }
+}

@@ -136,6 +136,28 @@ async fn who_waits_too_long_is_told_1040_and_may_ask_again() {
 }
 
 #[tokio::test]
+async fn each_wait_has_its_own_deadline() {
+    for (flavor, server) in &both() {
+        database(server, "sh_deadline", &[TABLE]).await;
+        let weir = sharing(server, 1, "queue_timeout = \"3s\"\n", "");
+        let [mut holder, mut late] = clients(&weir, "sh_deadline").await;
+        // The timer of this wait still runs when the next begins.
+        holder.run("BEGIN").await.unwrap();
+        let (served, ()) = tokio::join!(late.query("SELECT 1"), async {
+            until("it waits", async || (metric(&weir, "weir_pool_waiting").await == 1.0).then_some(())).await;
+            holder.run("COMMIT").await.unwrap();
+        });
+        assert!(served.unwrap().err().is_none(), "{flavor:?}");
+        holder.run("BEGIN").await.unwrap();
+        let begun = Instant::now();
+        let err = late.query("SELECT 1").await.unwrap().err().cloned().unwrap();
+        assert_eq!(err.code, 1040, "{flavor:?}: {err}");
+        let waited = begun.elapsed().as_secs_f64();
+        assert!((3.0..5.0).contains(&waited), "{flavor:?}: {waited} s");
+    }
+}
+
+#[tokio::test]
 async fn who_leaves_the_queue_frees_its_place() {
     for (flavor, server) in &both() {
         database(server, "sh_leave", &[TABLE]).await;

@@ -431,7 +431,9 @@ async fn p43_a_storm_of_kills_hits_nobody_who_was_not_aimed_at() {
             tokio::task::spawn_blocking(|| threads.into_iter().map(|thread| thread.join().is_ok()).collect());
         let fine: Vec<bool> = joined.await.unwrap();
         assert!(fine.iter().all(|fine| *fine), "{flavor:?}: what a thread saw stands above");
-        assert!(most <= u64::from(CONNECTIONS), "{flavor:?}: {most} connections");
+        // KILLs that find none free have some of their own beside these, by `limits.max_kills` of each worker.
+        let beside = 8 * std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        assert!(most <= u64::from(CONNECTIONS) + beside, "{flavor:?}: {most} connections");
 
         let ended = Instant::now();
         let mut all = Vec::new();
