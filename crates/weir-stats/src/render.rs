@@ -74,7 +74,11 @@ fn servers(out: &mut Text, t: &Totals) {
     out.counter(name, "Clients that were given a connection another had left.", t.server_reused);
     let name = "weir_server_connections_failed_total";
     out.counter(name, "Connections to the server that could not be made.", t.server_failed);
-    out.counter("weir_kills_sent_total", "KILLs sent on behalf of clients that vanished.", t.kills_sent);
+    out.counter(
+        "weir_kills_sent_total",
+        "KILLs sent on connections for that: for clients that vanished, or where none was free.",
+        t.kills_sent,
+    );
     out.head("weir_config_reloads_total", "Reloads of the configuration, by result.", Kind::Counter);
     out.sample("weir_config_reloads_total", &[("result", "ok")], t.reloads_ok);
     out.sample("weir_config_reloads_total", &[("result", "refused")], t.reloads_refused);

@@ -126,7 +126,8 @@ impl WorkerStats {
         self.own_errors.inc(code);
     }
 
-    /// A KILL was sent to the server because the client that had asked for the work vanished.
+    /// A KILL was sent to the server on a connection for that: because the client that had asked for the work vanished, or because no
+    /// other was free for the client's own KILL.
     pub fn kill_sent(&self) {
         self.kills_sent.inc();
     }
