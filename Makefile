@@ -1,9 +1,9 @@
 # Each target is a script of its own; this file only names them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz soak deps
+.PHONY: help demo test lint bench experiments fuzz soak deps
 
 help: ## List what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Weir in front of a throwaway server, measured with sysbench (KEEP=1 leaves it running)
 	@scripts/demo.sh
@@ -16,6 +16,9 @@ lint: ## Format, warnings, licences, floors and sizes
 
 bench: ## Weir against a direct connection, HAProxy and a bare relay (ARGS=--quick: 2 minutes instead of 15)
 	@scripts/bench.sh $(ARGS)
+
+experiments: ## The published experiments E1, E2, E4 on real servers, with a report in .cache/experiments (ARGS=--quick: 3 minutes instead of 20)
+	@scripts/experiments.sh $(ARGS)
 
 fuzz: ## Every parser of a peer's bytes against random ones (SECONDS=30 for each)
 	@cargo xtask fuzz --seconds $(or $(SECONDS),30)

@@ -1,14 +1,14 @@
 //! `weir-bench`: measures Weir against a direct connection, HAProxy and a bare relay. `make bench` runs it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use weir_bench::report::{self, Setting};
 use weir_bench::run::{self, Plan};
-use weir_bench::{count, hot, relay, rig};
+use weir_bench::{count, experiments, hot, relay, rig};
 
 #[derive(Parser)]
 #[command(name = "weir-bench", about = "Measures Weir against a direct connection, HAProxy and a bare relay")]
@@ -33,6 +33,8 @@ enum Verb {
         #[arg(long)]
         epoll: bool,
     },
+    /// Repeat the published experiments E1, E2 and E4, and write a report with graphs
+    Experiments(Box<experiments::options::Args>),
     /// Count the instructions of the hot functions and compare them with the expected ones
     Count {
         /// The expected counts
@@ -76,6 +78,12 @@ fn main() -> Result<()> {
         Verb::Relay { listen, backend, epoll } => {
             relay::run(listen, backend, epoll).with_context(|| format!("relay from {listen} to {backend}"))
         }
+        Verb::Experiments(args) => {
+            let weir = weir_binary(args.weir.as_ref());
+            let complete = experiments::run(&args, &weir, version(&weir)?)?;
+            ensure!(complete, "some steps have no figures, see the report");
+            Ok(())
+        }
         Verb::Count { expected, bless } => {
             let (table, within) = count::run(&expected, bless)?;
             print!("{table}");
@@ -94,13 +102,13 @@ fn measure(args: &RunArgs) -> Result<()> {
         eprintln!("this is not a release build: the relay's figures mean nothing");
     }
     let plan = Plan {
-        weir: weir_binary(args),
+        weir: weir_binary(args.weir.as_ref()),
         rounds: args.rounds,
         experiments: run::choose(&args.only)?,
         quick: args.quick,
     };
     let setting = Setting {
-        weir: version(&plan)?,
+        weir: version(&plan.weir)?,
         cores: rig::cores()?,
         kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
         rounds: plan.rounds,
@@ -115,19 +123,16 @@ fn measure(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-fn weir_binary(args: &RunArgs) -> PathBuf {
-    let named = args.weir.clone().or_else(|| std::env::var_os("WEIR_BIN").map(PathBuf::from));
+fn weir_binary(named: Option<&PathBuf>) -> PathBuf {
+    let named = named.cloned().or_else(|| std::env::var_os("WEIR_BIN").map(PathBuf::from));
     named.unwrap_or_else(|| "target/release/weir".into())
 }
 
-fn version(plan: &Plan) -> Result<String> {
-    let output = Command::new(&plan.weir).arg("--version").output();
+fn version(weir: &Path) -> Result<String> {
+    let output = Command::new(weir).arg("--version").output();
     let output = output.with_context(|| {
-        format!(
-            "cannot run {}: build it with cargo build --release -p weir, or set WEIR_BIN",
-            plan.weir.display()
-        )
+        format!("cannot run {}: build it with cargo build --release -p weir, or set WEIR_BIN", weir.display())
     })?;
-    ensure!(output.status.success(), "{} --version failed", plan.weir.display());
+    ensure!(output.status.success(), "{} --version failed", weir.display());
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -22,3 +22,20 @@ fn peak_sees_memory_that_is_gone_again() {
     drop(block);
     assert!(resident_peak(pid).unwrap() > before + (60 << 20));
 }
+
+#[test]
+fn both_kinds_of_cpu_time_are_told_apart() {
+    let pid = std::process::id();
+    let (before, busy) = (cpu_split(pid).unwrap(), machine_busy().unwrap());
+    let mut used = Cpu::default();
+    while used.user < TICK * 3 || used.sys < TICK * 3 {
+        // A call of the kernel that does something, and then work that needs no kernel.
+        for _ in 0..1_000 {
+            std::hint::black_box(fs::metadata("/proc/self/status").is_ok());
+        }
+        std::hint::black_box((0..300_000u64).fold(1, |x: u64, n| x.wrapping_mul(31).wrapping_add(n)));
+        used = cpu_split(pid).unwrap().since(before);
+    }
+    assert_eq!(used.total(), used.user + used.sys);
+    assert!(machine_busy().unwrap() > busy);
+}

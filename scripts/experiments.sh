@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Repeats the published experiments E1, E2 and E4 with sysbench: builds Weir as it is packaged (profile dist) and
+# weir-bench, measures, and writes a report with graphs. A run that was interrupted goes on where it stopped.
+# Arguments go to `weir-bench experiments`: e1 e2 e4, --quick (3 minutes instead of 20), --max-threads 4096, --fresh,
+# --dry-run; --help shows all. MySQL is measured as well where WEIR_MYSQL_DIR names its folder (scripts/get-mysql.sh).
+# Everything is written to .cache/experiments: report.html, results.csv, results.json, state.jsonl.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/deps.sh
+target=${CARGO_TARGET_DIR:-target}
+cargo build --release -p weir-bench
+if [ -z "${WEIR_BIN-}" ]; then
+  cargo build --profile dist -p weir
+  export WEIR_BIN=$target/dist/weir
+fi
+# A proxy needs two descriptors for each client; the default of many systems is 1,024.
+ulimit -n "$(ulimit -Hn)"
+exec "$target/release/weir-bench" experiments "$@"
