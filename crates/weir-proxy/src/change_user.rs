@@ -70,7 +70,11 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
             pad(started, settings.limits.auth_failure_delay).await;
             if session.server.family == ServerFamily::MariaDb && matches!(error, ConnectError::Refused { .. })
             {
-                session.sharing_unsure();
+                // COM_RESET_CONNECTION goes back to what was named last, even so.
+                if let Some(charset) = request.charset {
+                    session.login_charset = CharsetClass::from_collation_id(charset);
+                }
+                session.sharing_unsure(request.charset.is_some());
                 return go_on(session, client, &error.to_client().to_payload()).await;
             }
             return Err(give_up(session, client, &error.to_client(), CloseReason::AuthFailed).await);

@@ -28,12 +28,15 @@ async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::R
     let Some(sharing) = &mut session.sharing else { return Ok(()) };
     sharing.wanted = read.clone();
     if rebase == Rebase::ChangeUser {
-        sharing.login = read;
+        sharing.login = Some(read);
         return Ok(());
     }
     if session.server.family == ServerFamily::MariaDb {
-        // The connection has gone back to what its own login had agreed on.
-        sharing.wanted.take_names(&sharing.login);
+        match &sharing.login {
+            // The connection has gone back to what its own login had agreed on.
+            Some(login) => sharing.wanted.take_names(login),
+            None => sharing.login = Some(read.clone()),
+        }
     }
     if let Some(name) = sharing.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten() {
         session.charset = CharsetClass::from_name(name);

@@ -65,8 +65,9 @@ pub(crate) struct Sharing {
     pub refusal: Option<ErrPacket>,
     /// The state must be read anew, whole.
     pub rebase: Option<Rebase>,
-    /// What the session was like when it logged in.
-    pub login: State,
+    /// What the session was like when it logged in. `None`: the server has refused it a COM_CHANGE_USER, and the character set
+    /// that this has named is what MariaDB goes back to; the connection is the session's own from then on.
+    pub login: Option<State>,
     /// The attached connection has been through what no reset takes back: COM_SET_OPTION, a refused COM_CHANGE_USER.
     pub switched: bool,
     /// Where in the bytes at hand status flags stand that must tell of changed columns.
@@ -131,7 +132,7 @@ impl Sharing {
         pins.status(status);
         Self {
             key,
-            login: state.clone(),
+            login: Some(state.clone()),
             wanted: state,
             pins,
             leftovers: Leftovers::FRESH,
@@ -429,9 +430,13 @@ impl Session {
         sharing.keep_switched();
     }
 
-    /// What the connection is like is not known, and cannot be found out.
-    pub(crate) fn sharing_unsure(&mut self) {
+    /// The server has refused a COM_CHANGE_USER: what the connection is like is not known, and cannot be found out.
+    /// `named`: it named a character set.
+    pub(crate) fn sharing_unsure(&mut self, named: bool) {
         if let Some(sharing) = &mut self.sharing {
+            if named {
+                sharing.login = None;
+            }
             // MariaDB counts refused changes and takes no more after three; no reset clears that.
             sharing.switched = true;
             sharing.pins.add(PinReason::UnknownStatement.into());
