@@ -43,6 +43,8 @@ reasons! {
         Into = "into",
         /// Its answer depends on time, chance, the connection or the account.
         NondeterministicFunction = "nondeterministic_function",
+        /// A TIME, by its text, a parameter or a column: servers complete it with the current date where they need one.
+        TimeValue = "time_value",
         /// A stored or loadable function, of which nothing is known.
         StoredFunction = "stored_function",
         /// `@name`.

@@ -32,8 +32,9 @@ pub use report::{Place, Problem, Report};
 pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
-    Auth, ClientTls, Compression, Config, Io, Listen, Log, LogFormat, LogLevel, Pool, Server, ServerTls,
-    Sharing, TlsMode, User,
+    Auth, Cache, ClientTls, Compression, Config, HintsFrom, Io, Listen, Log, LogFormat, LogLevel, Pool,
+    Server, ServerTls, Sharing, TlsMode, User,
 };
+pub use units::duration;
 pub use weir_model::IpNet;
 pub use write::{rule_text, with_rules};

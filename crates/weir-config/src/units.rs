@@ -17,7 +17,7 @@ pub(crate) const SIZE_HINT: &str =
     "write bytes as a number, or a number and a unit, for example \"64KiB\" or \"1MiB\"";
 
 /// Reads `1h30m`, `250ms` or `0`. `None` for anything else, and for what does not fit.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }

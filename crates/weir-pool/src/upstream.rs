@@ -42,6 +42,13 @@ pub struct Place {
     pub peer: Option<SocketAddr>,
 }
 
+impl Place {
+    /// [`Upstream::generation`] when the connection was made.
+    pub fn generation(self) -> u64 {
+        self.generation
+    }
+}
+
 /// One server behind Weir.
 #[derive(Debug)]
 pub struct Upstream {
@@ -85,6 +92,11 @@ impl Upstream {
     /// The place of a connection to `peer` that is made now.
     pub(crate) fn place(&self, peer: Option<SocketAddr>) -> Place {
         Place { generation: self.generation.load(Ordering::SeqCst), peer }
+    }
+
+    /// How often the address was changed so far: what was learned under another number is of another server.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
     }
 
     /// Whether connections made now still go to the server of `place`.

@@ -110,6 +110,7 @@ impl Session {
         sharing.fresh = false;
         if let Some(text) = self.worker.learned.lock().texts.find(sql, mode) {
             (sharing.facts, sharing.read) = (None, text.doing.plain());
+            sharing.kind = Some(text.kind);
             let noted = Noted { kind: text.kind, charset: None };
             return Some(Known { local_infile: false, noted: Some(noted) });
         }
@@ -119,6 +120,7 @@ impl Session {
         let plain = weir.is_none() && !kinds.contains(StatementKind::Kill);
         let sharing = self.sharing.as_mut()?;
         sharing.fresh = facts.fresh;
+        sharing.kind = plain.then(|| facts.kind());
         if plain && !Replay::is_likely(&facts, sql) {
             let doing = Doing::of_text(sql, facts.clone());
             if !facts.fresh {

@@ -62,13 +62,16 @@ impl Session {
         false
     }
 
-    /// The command at hand waits in the pool's queue.
+    /// The command at hand waits: in the pool's queue, or for the answer to another session's.
     pub(crate) fn is_queued(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| sharing.waiting.is_some())
+        self.sharing.as_ref().is_some_and(|s| s.waiting.is_some() || s.cache.flight.is_some())
     }
 
     /// True when the command at hand waits no longer: it is taken again.
     pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
+        if !self.poll_flight(cx)? {
+            return Ok(false);
+        }
         let Some(sharing) = &mut self.sharing else { return Ok(true) };
         let Some(wait) = &mut sharing.waiting else { return Ok(true) };
         let Poll::Ready(grant) = Pin::new(&mut wait.waiting).poll(cx) else {
@@ -123,6 +126,7 @@ impl Session {
         lease.born = link.born;
         sharing.lease = Some(lease);
         sharing.insert_id_there = link.insert_id;
+        (sharing.foreign_rows, sharing.foreign_rest) = (true, true);
         sharing.used_by = link.used_by.and(self.entry.handle.id());
         std::mem::swap(&mut sharing.prepared, &mut link.prepared);
         std::mem::swap(&mut sharing.to_close, &mut link.to_close);

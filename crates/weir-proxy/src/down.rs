@@ -5,6 +5,7 @@ use crate::tracker::PACKET_MAX;
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
+use weir_cache::Refusal;
 use weir_model::CloseReason;
 use weir_net::with_scratch;
 use weir_session::Variable;
@@ -60,11 +61,11 @@ impl Session {
             scratch[..held].copy_from_slice(&self.server.held);
             let n = match self.server.stream.poll_read(cx, &mut scratch[held..]) {
                 Poll::Pending => return Ok(Turn::Blocked),
-                Poll::Ready(Ok(0)) => return Err(self.server_gone(CloseReason::ServerGone)),
+                Poll::Ready(Ok(0)) => return self.lost(cx, CloseReason::ServerGone),
                 Poll::Ready(Ok(n)) => n,
                 Poll::Ready(Err(e)) => {
                     tracing::debug!(event = "server_read_failed", client = self.entry.handle.id(), error = %e);
-                    return Err(self.server_gone(CloseReason::ServerIo));
+                    return self.lost(cx, CloseReason::ServerIo);
                 }
             };
             self.server.held.clear();
@@ -87,6 +88,9 @@ impl Session {
             let whole = passed;
             let bytes = &mut scratch[..passed];
             if let Some(sharing) = &mut self.sharing {
+                if let (false, Some(filling)) = (sharing.marks.is_empty(), &mut sharing.cache.filling) {
+                    filling.spoil(Refusal::SessionChanged);
+                }
                 sharing.marks.drain(..).for_each(|at| mark_changed(bytes, at));
             }
             if let Some(id) = self.take_announced()
@@ -99,18 +103,31 @@ impl Session {
             if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
             }
+            if answered && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut()) {
+                filling.take(bytes);
+            }
+            if !discard && now.is_some() && self.current.bytes_out == whole as u64 && self.stands_in(cx)? {
+                return Ok(Turn::Moved);
+            }
             if !discard && let Err(e) = self.to_client.send(&mut self.client, cx, bytes) {
                 return Err(self.client_write_failed(&e));
             }
             if let Some(answered_at) = now {
-                // Where one read has brought all of it.
-                if self.current.bytes_out == whole as u64 {
-                    self.keep_answer(bytes);
-                }
-                self.observe_done(answered_at);
+                let in_one = self.current.bytes_out == whole as u64;
+                self.complete(answered_at, in_one.then_some(bytes));
             }
             Ok(Turn::Moved)
         })
+    }
+
+    /// All of an answer has been passed on; `bytes` is all of it, where one read has brought it.
+    fn complete(&mut self, answered_at: Instant, bytes: Option<&mut [u8]>) {
+        if let Some(bytes) = bytes {
+            self.keep_answer(bytes);
+        }
+        self.written(answered_at);
+        self.filled(answered_at);
+        self.observe_done(answered_at);
     }
 
     /// The time, if the answer has just become complete.
@@ -144,6 +161,9 @@ impl Session {
                     self.announce();
                     self.answered();
                     if at < bytes.len() {
+                        if let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut()) {
+                            filling.spoil(Refusal::Cut);
+                        }
                         return Walked::PassOn(at + self.surplus(&bytes[at..]));
                     }
                     return Walked::PassOn(at);
@@ -222,6 +242,28 @@ impl Session {
         );
         self.closing = Some(CloseReason::ServerProtocol);
         0
+    }
+
+    /// The server's connection has ended. What is still at hand of an older answer may stand in for the one that will not come.
+    fn lost(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> Result<Turn, Exit> {
+        let nothing_sent = self.phase == Phase::Answer && self.current.bytes_out == 0;
+        if nothing_sent
+            && self.server.held.is_empty()
+            && let Some(entry) = self.stale(SERVER_LOST)
+        {
+            self.drop_link();
+            self.phase = Phase::Idle;
+            self.serve(cx, self.current.command, self.current.bytes_in as usize, &entry)?;
+            return Ok(Turn::Moved);
+        }
+        Err(self.server_gone(reason))
+    }
+
+    /// The server has answered with an error that says that it cannot answer now: true where an older answer was sent in its place.
+    fn stands_in(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
+        let Some(entry) = self.walker.error().and_then(|code| self.stale(code)) else { return Ok(false) };
+        self.serve(cx, self.current.command, self.current.bytes_in as usize, &entry)?;
+        Ok(true)
     }
 
     /// The server's connection has ended. Between commands the client's ends as quietly; a client that waits for an

@@ -16,7 +16,7 @@ use tokio::time::{timeout, timeout_at};
 use weir_auth::Secret;
 use weir_model::ServerFamily;
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, Need, ServerConnection};
-use weir_session::ServerStatements;
+use weir_session::{PinReason, ServerStatements};
 use weir_wire::caps;
 use weir_wire::packet::parse_ok_head;
 
@@ -41,21 +41,25 @@ pub(crate) async fn open(
     let user = settings.users.get(&identity.user);
     let sharing = user.and_then(|user| user.sharing).unwrap_or(settings.pool.sharing);
     let client_caps = request.caps;
-    if sharing == weir_config::Sharing::Transaction {
+    // Only a session whose state is known can be served from the cache.
+    let known =
+        sharing == weir_config::Sharing::Transaction || worker.shared.rules.load().caches_for(&identity.user);
+    if known {
         request.caps |=
             worker.shared.upstream.greeting().map_or(0, |greeting| greeting.caps & caps::SESSION_TRACK);
     }
     let mut refused = None;
     for secret in identity.candidates() {
         request.secret = secret.clone();
-        let opened = match sharing {
-            weir_config::Sharing::Session => own(worker, &request).await,
-            weir_config::Sharing::Transaction => {
-                shared(worker, settings, &request, Tracker::new(client_caps)).await
-            }
+        let opened = match known {
+            false => own(worker, &request).await,
+            true => shared(worker, settings, &request, Tracker::new(client_caps)).await,
         };
         match opened {
-            Ok(opened) => {
+            Ok(mut opened) => {
+                if let (weir_config::Sharing::Session, Some(own)) = (sharing, &mut opened.sharing) {
+                    own.pins.add(PinReason::SessionMode.into());
+                }
                 identity.accepted(worker, secret);
                 return Ok((opened, secret.clone()));
             }

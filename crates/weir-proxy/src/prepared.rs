@@ -2,9 +2,11 @@
 //! and a statement is prepared there when it is first executed there.
 
 use crate::attach::{self, Trouble};
+use crate::cached::Cached;
 use crate::command::statement_id;
 use crate::doing::Doing;
 use crate::exchange::{Answer, exchange};
+use crate::packets::{begun, framed, framed_for, untyped};
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
 use std::sync::Arc;
@@ -16,9 +18,8 @@ use weir_session::{
 use weir_sql::{Facts, LexMode};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::execute::Execute;
-use weir_wire::frame::{Header, put_packet};
+use weir_wire::frame::put_packet;
 use weir_wire::packet::{ErrPacket, ok_payload, status};
-use weir_wire::{HEADER, MAX_PAYLOAD};
 
 /// ER_UNKNOWN_STMT_HANDLER: also what a server says that has forgotten a statement.
 pub(crate) const UNKNOWN_STATEMENT: u16 = 1243;
@@ -56,6 +57,9 @@ impl Session {
         let Some(sharing) = &mut self.sharing else { return Ok(Handled::Pass) };
         if let Some(err) = sharing.refusal.take() {
             sharing.kill = None;
+            if self.serve_stale(cx, command, len, err.code)? {
+                return Ok(Handled::Done);
+            }
             return self.refuse_now(cx, command, len, &err);
         }
         (sharing.executing, sharing.announced) = (None, None);
@@ -63,44 +67,63 @@ impl Session {
             sharing.candidate = None;
         }
         let id = payload.get(1..).and_then(statement_id);
-        match (command, id) {
-            (com::STMT_PREPARE, _) if sharing.statements.len() >= self.limits.max_statements as usize => {
-                let err = ErrPacket::new(
-                    TOO_MANY_STATEMENTS,
-                    b"42000",
-                    format!(
-                        "Can't create more than max_prepared_stmt_count statements (current value: {}; weir: limits.max_statements)",
-                        self.limits.max_statements
-                    ),
-                );
-                self.refuse_command(cx, command, len, &err)?;
-                return Ok(Handled::Done);
-            }
-            (com::STMT_CLOSE, Some(id)) => {
+        if let Some(id) = id
+            && let Some(handled) = self.share_statement(cx, command, id, payload, len)?
+        {
+            return Ok(handled);
+        }
+        if command == com::STMT_PREPARE && self.has_too_many(cx, len)? {
+            return Ok(Handled::Done);
+        }
+        if matches!(command, com::QUERY | com::INIT_DB) && self.replay(cx, command, payload, len)? {
+            return Ok(Handled::Done);
+        }
+        match self.cached(cx, command, payload, len)? {
+            Cached::Ask => {}
+            Cached::Answered => return Ok(Handled::Done),
+            Cached::Waits => return Ok(Handled::Wait),
+        }
+        if !self.checkout(command, payload) {
+            return Ok(Handled::Wait);
+        }
+        Ok(self.with_server_id(command, payload).map_or(Handled::Pass, Handled::Packet))
+    }
+
+    /// The part that is about one of the client's prepared statements. `None`: it goes on.
+    fn share_statement(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        id: u32,
+        payload: &[u8],
+        len: usize,
+    ) -> Result<Option<Handled>, Exit> {
+        match command {
+            com::STMT_CLOSE => {
                 self.close_statement(id);
                 self.begin(command, Shape::None);
                 self.after_request();
-                return Ok(Handled::Done);
+                return Ok(Some(Handled::Done));
             }
-            (com::STMT_RESET, Some(id)) if self.resets_itself(id) => {
+            com::STMT_RESET if self.resets_itself(id) => {
                 let mut out = Vec::new();
                 put_packet(&mut out, 1, &ok_payload(self.walker.status() & status::OF_THE_SESSION));
                 self.begin(command, Shape::Single);
                 self.answer(cx, command, len, &out)?;
-                return Ok(Handled::Done);
+                return Ok(Some(Handled::Done));
             }
-            (com::STMT_EXECUTE | com::STMT_BULK_EXECUTE, Some(id)) if !self.has_statement(id) => {
-                return self.unknown_statement(payload);
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE if !self.has_statement(id) => {
+                return self.unknown_statement(payload).map(Some);
             }
-            (com::STMT_EXECUTE | com::STMT_BULK_EXECUTE, Some(id)) => {
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
                 if let Err(err) = self.bind(id, payload) {
                     self.refuse_command(cx, command, len, &err)?;
-                    return Ok(Handled::Done);
+                    return Ok(Some(Handled::Done));
                 }
             }
-            (com::STMT_FETCH | com::STMT_RESET | com::STMT_SEND_LONG_DATA, Some(id)) => {
+            com::STMT_FETCH | com::STMT_RESET | com::STMT_SEND_LONG_DATA => {
                 if !self.has_statement(id) {
-                    return self.unknown_statement(payload);
+                    return self.unknown_statement(payload).map(Some);
                 }
                 if let Some(sharing) = &mut self.sharing {
                     sharing.executing = Some(sharing.statements.resolve(id));
@@ -108,13 +131,21 @@ impl Session {
             }
             _ => {}
         }
-        if matches!(command, com::QUERY | com::INIT_DB) && self.replay(cx, command, payload, len)? {
-            return Ok(Handled::Done);
+        Ok(None)
+    }
+
+    /// Refuses to prepare more than the client may.
+    fn has_too_many(&mut self, cx: &mut Context<'_>, len: usize) -> Result<bool, Exit> {
+        let limit = self.limits.max_statements;
+        if self.sharing.as_ref().is_none_or(|sharing| sharing.statements.len() < limit as usize) {
+            return Ok(false);
         }
-        if !self.checkout(command, payload) {
-            return Ok(Handled::Wait);
-        }
-        Ok(self.with_server_id(command, payload).map_or(Handled::Pass, Handled::Packet))
+        let text = format!(
+            "Can't create more than max_prepared_stmt_count statements (current value: {limit}; weir: limits.max_statements)"
+        );
+        let err = ErrPacket::new(TOO_MANY_STATEMENTS, b"42000", text);
+        self.refuse_command(cx, com::STMT_PREPARE, len, &err)?;
+        Ok(true)
     }
 
     /// What was found out while the command waited.
@@ -314,17 +345,6 @@ impl Session {
     }
 }
 
-/// An execution that MariaDB refuses as it refuses one of "the last one" without types, whatever was bound before
-/// (`stmt_execute_packet_sanity_check` in its `sql_prepare.cc`): it says neither that there are types nor that there are none.
-fn untyped(id: u32, params: u16) -> Vec<u8> {
-    let mut out = vec![com::STMT_EXECUTE];
-    out.extend_from_slice(&id.to_le_bytes());
-    out.extend_from_slice(&[0, 1, 0, 0, 0]);
-    out.resize(out.len() + usize::from(params.div_ceil(8)), 0);
-    out.push(2);
-    framed(&out)
-}
-
 impl Sharing {
     /// The attached connection has prepared a statement.
     fn has_prepared(&mut self, key: Arc<PreparedKey>, id: u32) {
@@ -456,29 +476,4 @@ fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
     };
     let text = format!("Unknown prepared statement handler ({id}) given to {by}");
     ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)
-}
-
-/// The first bytes of a long command, as they are sent: those of `packet` in place of `bytes`.
-fn begun(packet: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
-    let header = Header::peek(bytes)?;
-    let more = packet.len().checked_sub(bytes.len())?;
-    let len = header.len + more;
-    // A packet that is full already has no room for types; the client then has to send them.
-    let fits = more == 0 || len < MAX_PAYLOAD;
-    fits.then(|| {
-        [&Header { len, ..header }.to_bytes()[..], packet.get(HEADER..).unwrap_or_default()].concat()
-    })
-}
-
-/// The packet with the server's id of the statement in it.
-fn framed_for(payload: &[u8], server_id: u32) -> Option<Vec<u8>> {
-    let mut packet = framed(payload);
-    packet.get_mut(HEADER + 1..HEADER + 5)?.copy_from_slice(&server_id.to_le_bytes());
-    Some(packet)
-}
-
-fn framed(payload: &[u8]) -> Vec<u8> {
-    let mut packet = Vec::with_capacity(payload.len() + HEADER);
-    put_packet(&mut packet, 0, payload);
-    packet
 }

@@ -4,7 +4,7 @@ use crate::link::Link;
 use crate::session::{Exit, Phase, Session};
 use std::sync::Arc;
 use std::time::Instant;
-use weir_session::PinSet;
+use weir_session::{PinReason, PinSet};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 
@@ -16,9 +16,17 @@ impl Session {
         if self.phase != Phase::Idle || self.closing.is_some() || sharing.fit || !self.to_server.is_empty() {
             return Ok(());
         }
+        if self.has_done_filling() {
+            return Err(Exit::Settle);
+        }
+        let Some(sharing) = &mut self.sharing else { return Ok(()) };
         let releasable = sharing.is_releasable();
         let Some(lease) = &mut sharing.lease else { return Ok(()) };
         if !releasable {
+            if sharing.pins.why().contains(PinReason::SessionMode) {
+                // A connection of its own: nobody else asks for it, and it does not count among the pinned.
+                return Ok(());
+            }
             lease.pin();
             let why = sharing.pins.why();
             self.worker.shared.pins.count(why.without(sharing.counted));
@@ -141,7 +149,8 @@ impl Session {
         if sharing.offered {
             self.worker.shared.registry.withdraw(self.entry.handle.id());
         }
-        if sharing.is_attached() && sharing.pins.is_free() && sharing.rebase.is_none() {
+        let kept = sharing.pins.why().without(PinReason::SessionMode.into());
+        if sharing.is_attached() && kept.is_empty() && sharing.rebase.is_none() {
             self.give_back();
         } else {
             self.drop_link();

@@ -5,7 +5,8 @@ use crate::users::Users;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_config::{IpNet, Sharing};
+use weir_cache::CacheLimits;
+use weir_config::{HintsFrom, IpNet, Sharing};
 use weir_model::Limits;
 
 /// What holds for connections that begin now.
@@ -13,6 +14,7 @@ use weir_model::Limits;
 pub struct Settings {
     pub limits: Arc<Limits>,
     pub users: Users,
+    pub cache: CacheSettings,
     /// Who shares server connections, and how.
     pub pool: PoolSettings,
     pub passthrough: bool,
@@ -34,4 +36,13 @@ impl Settings {
     pub fn shares(&self) -> bool {
         self.pool.sharing == Sharing::Transaction || self.users.share()
     }
+}
+
+/// What the result cache may hold, and whose hints are followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheSettings {
+    pub limits: CacheLimits,
+    pub hints: HintsFrom,
+    /// Those of [`HintsFrom::Listed`].
+    pub hint_users: Vec<String>,
 }

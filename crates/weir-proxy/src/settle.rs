@@ -12,6 +12,9 @@ use weir_sql::CharsetClass;
 
 /// Reads back what only the connection knows, before it is given back.
 pub(crate) async fn settle(session: &mut Session) -> Result<(), Exit> {
+    if session.has_done_filling() {
+        return crate::fill::finish(session).await;
+    }
     let limit = session.limits.server_connect_timeout;
     let done = match timeout(limit, read_back(session)).await {
         Ok(done) => done,
@@ -67,17 +70,8 @@ async fn read(session: &mut Session) -> io::Result<()> {
         let read = read_state(&worker, &mut session.server).await?;
         return start_anew(session, rebase, read).await;
     }
-    if !sharing.leftovers.owes().is_none() {
-        let values = ask(&mut session.server, sharing.leftovers.read_back_text().as_bytes()).await?;
-        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
-        if !sharing.leftovers.read_back(&row) {
-            return Err(io::Error::other("the row of LAST_INSERT_ID() and FOUND_ROWS()"));
-        }
-        // The session's own may be another, where no statement of it has asked for it here.
-        let there = row.first().copied().flatten();
-        sharing.insert_id_there = there.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        sharing.leftovers_read();
-    }
+    read_leftovers(session).await?;
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
     if !sharing.wanted.is_known() {
         let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
         let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
@@ -89,4 +83,22 @@ async fn read(session: &mut Session) -> io::Result<()> {
         sharing.pins.level(weir_session::PinReason::StateUnknown, false);
     }
     Ok(())
+}
+
+/// Reads what the last statement left, if only the connection knows. False: there was nothing to read.
+pub(crate) async fn read_leftovers(session: &mut Session) -> io::Result<bool> {
+    let Some(sharing) = &mut session.sharing else { return Ok(false) };
+    let owes = !sharing.leftovers.owes().is_none();
+    if owes {
+        let values = ask(&mut session.server, sharing.leftovers.read_back_text().as_bytes()).await?;
+        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+        if !sharing.leftovers.read_back(&row) {
+            return Err(io::Error::other("the row of LAST_INSERT_ID() and FOUND_ROWS()"));
+        }
+        // The session's own may be another, where no statement of it has asked for it here.
+        let there = row.first().copied().flatten();
+        sharing.insert_id_there = there.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        sharing.leftovers_read();
+    }
+    Ok(owes)
 }

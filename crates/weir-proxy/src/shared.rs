@@ -3,6 +3,8 @@
 use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
 use crate::registry::Registry;
+use crate::results::ResultsKeys;
+use crate::rules::{RuleCount, RuleMaker, Rules};
 use crate::settings::Settings;
 use crate::spare::Spares;
 use crate::users::Remembered;
@@ -10,11 +12,15 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::rand;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tokio::time::Instant;
 use weir_auth::{NONCE_LEN, RsaKeyPair};
+use weir_cache::Cache;
+use weir_model::{Rule, ServerFamily};
+use weir_policy::RuleError;
 use weir_pool::{ConnectError, Upstream};
 use weir_session::Bases;
+use weir_sql::LexMode;
 use weir_stats::Stats;
 use weir_wire::greeting::{Nonce, nonce_from_random};
 
@@ -59,6 +65,14 @@ pub struct Shared {
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
     pub(crate) confirmed: Confirmed,
+    pub(crate) rules: ArcSwap<Rules>,
+    has_rules: AtomicBool,
+    maker: RuleMaker,
+    cache: Cache,
+    /// Numbers for what answers depend on of sessions' states.
+    pub(crate) results: ResultsKeys,
+    /// How often what names stand for may have changed.
+    names: AtomicU64,
     /// What fresh connections are like, whichever worker has made them.
     pub(crate) bases: parking_lot::Mutex<Bases>,
     /// Connections that clients of their own have left.
@@ -80,7 +94,14 @@ impl Shared {
         let workers = stats.workers().len();
         let pool = ServerPool::new(settings.pool.limits, workers);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cache = Cache::new(settings.cache.limits, seed());
         Self {
+            rules: ArcSwap::from_pointee(Rules::none()),
+            has_rules: AtomicBool::new(false),
+            maker: RuleMaker::default(),
+            cache,
+            results: ResultsKeys::default(),
+            names: AtomicU64::new(0),
             settings: ArcSwap::from_pointee(settings),
             upstream,
             pool,
@@ -107,7 +128,54 @@ impl Shared {
     /// Connections that begin from now on follow `settings`.
     pub fn reload(&self, settings: Settings) {
         self.pool.set_limits(settings.pool.limits, std::time::Instant::now());
+        self.cache.set_limits(settings.cache.limits);
         self.settings.store(Arc::new(settings));
+    }
+
+    /// The result cache.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The rules in force, in their order.
+    pub fn rules(&self) -> Arc<Vec<Rule>> {
+        Arc::clone(&self.rules.load().list)
+    }
+
+    /// Puts other rules in force. What is cached stays; what a rule that has gone had stored is no longer found.
+    ///
+    /// # Errors
+    /// All that is wrong with them; then those before stay.
+    pub fn set_rules(&self, rules: Vec<Rule>) -> Result<(), Vec<RuleError>> {
+        let mode = match self.upstream.greeting() {
+            Some(greeting) => LexMode::new(greeting.family(), weir_model::version_number(&greeting.version)),
+            None => LexMode::new(ServerFamily::MySql, 0),
+        };
+        let rules = self.maker.make(rules, &self.cache, mode)?;
+        let any = !rules.list.is_empty();
+        self.rules.store(Arc::new(rules));
+        self.has_rules.store(any, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// How often each rule has matched, in their order.
+    pub fn rule_counts(&self) -> Vec<RuleCount> {
+        self.rules.load().counts()
+    }
+
+    /// Whether there is any rule.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.has_rules.load(Ordering::Relaxed)
+    }
+
+    /// How often a statement through Weir may have changed what names stand for.
+    pub(crate) fn names_changed(&self) -> u64 {
+        self.names.load(Ordering::SeqCst)
+    }
+
+    /// What names stand for may have changed.
+    pub(crate) fn change_names(&self) {
+        self.names.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Clients logged in now.
@@ -139,6 +207,13 @@ impl Shared {
     pub(crate) fn nonce(&self) -> Option<Nonce> {
         NONCES.with_borrow_mut(Randomness::next).map(nonce_from_random)
     }
+}
+
+/// A number that nobody can foresee; without randomness nobody can log in either.
+fn seed() -> u64 {
+    let mut bytes = [0; 8];
+    let _ = rand::fill(&mut bytes);
+    u64::from_le_bytes(bytes)
 }
 
 /// One client that is logged in.

@@ -2,6 +2,7 @@
 //! when it may go.
 
 use crate::backend::Backend;
+use crate::cached::Remembered;
 use crate::doing::Doing;
 use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
@@ -11,10 +12,10 @@ use std::collections::HashMap;
 use std::time::Instant;
 use weir_pool::{Grant, Need, Waiting};
 use weir_session::{
-    ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
-    Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
+    ClientStatements, FoundRows, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan,
+    Reads, Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
 };
-use weir_sql::{Facts, LexMode, Transaction};
+use weir_sql::{Facts, LexMode, StatementKind, Transaction};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 use weir_wire::response::Walker;
@@ -39,6 +40,13 @@ pub(crate) struct Sharing {
     pub facts: Option<Facts>,
     pub read: Option<Doing>,
     pub known: Option<Known>,
+    /// The kind of the command at hand, if it is a statement whose text was looked at.
+    pub kind: Option<StatementKind>,
+    /// What the cache has to do with it.
+    pub cache: Remembered,
+    /// FOUND_ROWS(), and ROW_COUNT() and diagnostics, of the attached connection are not those of the session.
+    pub foreign_rows: bool,
+    pub foreign_rest: bool,
     /// The command at hand is a KILL that was sent ahead of the queue: whether the server has carried it out.
     pub kill: Option<bool>,
     /// The answer to the command at hand can be given again.
@@ -143,6 +151,10 @@ impl Sharing {
             facts: None,
             read: None,
             known: None,
+            kind: None,
+            cache: Remembered::default(),
+            foreign_rows: false,
+            foreign_rest: false,
             kill: None,
             candidate: None,
             granted: None,
@@ -203,11 +215,20 @@ impl Sharing {
         let place = match there {
             Some(insert_id) => Place::Other { insert_id },
             // A statement that does not touch it has left the one that was there before.
-            None if foreign => Place::Other { insert_id: self.insert_id_there },
+            None if foreign || self.is_foreign() => Place::Other { insert_id: self.insert_id_there },
             None => Place::Untouched,
         };
         self.doing
             .with(|statement| self.leftovers.next(&Statement { insert_id, ..*statement }, place, server))
+    }
+
+    /// Whether the command at hand asks for what the attached connection has of another statement than the session's last.
+    fn is_foreign(&self) -> bool {
+        self.doing.with(|statement| {
+            let reads = |what| statement.reads.contains(what);
+            let rest = reads(Reads::ROW_COUNT) || reads(Reads::DIAGNOSTICS);
+            (self.foreign_rows && reads(Reads::FOUND_ROWS)) || (self.foreign_rest && rest)
+        })
     }
 
     /// How the command at hand may change LAST_INSERT_ID(). Whoever keeps the connection may ask for it there later. (Only a
@@ -249,7 +270,9 @@ impl Sharing {
         self.statement_ended(command, walker.error(), walker.status(), walker.columns());
         let reports = self.tracker.finish(outcome.is_ok());
         let changes = reports.changes();
-        let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, .. } = self;
+        let Self {
+            wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_rows, foreign_rest, ..
+        } = self;
         doing.with(|statement| {
             pins.end(statement, outcome);
             pins.add(wanted.learn(statement, outcome, &changes, memory));
@@ -259,6 +282,8 @@ impl Sharing {
             }
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
+                *foreign_rows &= statement.found_rows == FoundRows::Kept;
+                *foreign_rest &= statement.keeps_diagnostics && outcome.is_ok();
             } else {
                 leftovers.after_command(command, outcome.is_ok(), server);
                 if command == com::STMT_PREPARE && walker.ok().warnings > 0 {
@@ -378,6 +403,9 @@ impl Session {
                 pins.begin(statement);
                 tracker.begin(statement);
             });
+            if let Some(filling) = &mut sharing.cache.filling {
+                filling.begin(self.worker.shared.cache());
+            }
             if matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE)
                 && let Some(statement) = sharing.executing.and_then(|id| sharing.statements.get(id).ok())
             {
@@ -414,6 +442,8 @@ impl Session {
         }
         let mut learned = self.worker.learned.lock();
         sharing.ended(&self.walker, self.current.command, server, &mut learned.memory);
+        drop(learned);
+        self.wipe_changed();
     }
 
     /// COM_CHANGE_USER was carried out on the attached connection.

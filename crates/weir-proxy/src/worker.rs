@@ -4,9 +4,11 @@ use crate::accept::Accepted;
 use crate::acceptor::{Listener, Taken, accept_all, client_options};
 use crate::backend::Backend;
 use crate::close::quit_at_once;
+use crate::judged::Judgements;
 use crate::kill::Killers;
 use crate::link::{Lease, Link};
 use crate::replay::Replays;
+use crate::rules::WorkerRules;
 use crate::serve::serve;
 use crate::shared::Shared;
 use crate::spare;
@@ -59,6 +61,8 @@ pub(crate) struct Learned {
     pub memory: Memory,
     pub replays: Replays,
     pub texts: Texts,
+    pub judgements: Judgements,
+    pub rules: WorkerRules,
     seed: u64,
 }
 
@@ -149,6 +153,7 @@ async fn sweep(worker: Arc<Worker>) {
             for link in worker.shared.pool.sweep(Instant::now()) {
                 worker.close_server(link.server);
             }
+            worker.shared.cache().sweep(Instant::now());
         }
     }
 }
@@ -197,8 +202,14 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
     let load = Arc::new(AtomicUsize::new(0));
     let killers = Killers::new(shared.settings().limits.max_kills);
     let seed = random_seed();
-    let learned =
-        Learned { memory: Memory::new(seed), replays: Replays::default(), texts: Texts::new(seed), seed };
+    let learned = Learned {
+        memory: Memory::new(seed),
+        replays: Replays::default(),
+        texts: Texts::new(seed),
+        judgements: Judgements::new(seed),
+        rules: WorkerRules::none(),
+        seed,
+    };
     let worker = Arc::new(Worker {
         shared,
         learned: Mutex::new(learned),

@@ -38,6 +38,8 @@ pub struct Leftovers {
     diagnostics: bool,
     /// FOUND_ROWS() is of a statement with SQL_CALC_FOUND_ROWS: it will be asked for.
     calculated: bool,
+    /// What the diagnostics area holds is MySQL's warning of SQL_CALC_FOUND_ROWS (1287) and nothing else, and it can be made anew.
+    deprecated: bool,
 }
 
 /// What must be done so that a statement finds what the one before it left.
@@ -98,8 +100,14 @@ pub const FOUND_ROWS_MAX: u64 = 100_000;
 
 impl Leftovers {
     /// Of a session that has just logged in, or was reset.
-    pub const FRESH: Self =
-        Self { insert_id: Some(0), found_rows: Some(0), row_count: 0, diagnostics: false, calculated: false };
+    pub const FRESH: Self = Self {
+        insert_id: Some(0),
+        found_rows: Some(0),
+        row_count: 0,
+        diagnostics: false,
+        calculated: false,
+        deprecated: false,
+    };
 
     /// Takes in how a text statement or an execution ended.
     pub fn after(&mut self, statement: &Statement<'_>, outcome: Outcome) {
@@ -123,6 +131,7 @@ impl Leftovers {
         if statement.found_rows != FoundRows::Kept {
             self.calculated = statement.pins.contains(PinReason::FoundRows) && outcome.is_ok();
         }
+        self.deprecated = false;
         self.row_count = match outcome {
             Outcome::Ok { affected_rows, .. } => affected_rows.cast_signed(),
             Outcome::Rows { .. } | Outcome::Err { .. } => -1,
@@ -169,6 +178,13 @@ impl Leftovers {
         }
     }
 
+    /// The last statement had SQL_CALC_FOUND_ROWS or the like, and this is what FOUND_ROWS() gives after it. `deprecated`: the only
+    /// warning it left is that MySQL means to do without SQL_CALC_FOUND_ROWS. No connection is needed for either any more.
+    pub fn calculated(&mut self, found_rows: u64, deprecated: bool) {
+        (self.found_rows, self.calculated) = (Some(found_rows), false);
+        (self.diagnostics, self.deprecated) = (deprecated, deprecated);
+    }
+
     /// The command before has left warnings that it announced: COM_STMT_PREPARE may.
     pub fn warned(&mut self) {
         self.diagnostics = true;
@@ -197,7 +213,7 @@ impl Leftovers {
     /// The pins that keep the connection until the next statement, because what is left there cannot be made anew elsewhere.
     pub fn holds(&self, server: Server) -> PinSet {
         let mut pins = PinSet::EMPTY;
-        if self.diagnostics {
+        if self.diagnostics && !self.deprecated {
             pins.insert(PinReason::Warnings);
         }
         if !(-1..=1).contains(&self.row_count) {
@@ -269,7 +285,7 @@ impl Leftovers {
             (wants(Reads::FOUND_ROWS), wants(Reads::ROW_COUNT), wants(Reads::DIAGNOSTICS));
         let mut steps = Vec::new();
         if clean && self.diagnostics {
-            return Err(Lost::Diagnostics);
+            return if self.deprecated { self.warn_anew(reads, server) } else { Err(Lost::Diagnostics) };
         }
         if clean && server.family == ServerFamily::MariaDb {
             steps.push(step("SELECT 1 FROM (SELECT 1) t LIMIT 1".to_owned(), false));
@@ -309,6 +325,34 @@ impl Leftovers {
             (None, None) if clean && steps.is_empty() => steps.push(cleaner()),
             (None, None) => {}
         }
+        Ok(steps)
+    }
+}
+
+impl Leftovers {
+    /// What [`Self::calculated`] was told of: the statement that makes FOUND_ROWS() gives the warning, and ROW_COUNT() of -1, as the one
+    /// before it did.
+    fn warn_anew(&self, reads: Reads, server: Server) -> Result<Vec<Step>, Lost> {
+        let mut steps = Vec::new();
+        if reads.contains(Reads::LAST_INSERT_ID) {
+            let id = self.insert_id.ok_or(Lost::LastInsertId)?;
+            steps.push(step(format!("SET @@SESSION.last_insert_id={id}"), false));
+        }
+        if reads.contains(Reads::ROW_COUNT) && self.row_count != -1 {
+            return Err(Lost::Combination);
+        }
+        let n = match self.found_rows {
+            _ if !reads.contains(Reads::FOUND_ROWS) => 1,
+            Some(n) if n > 0 && can_make_found_rows(server, n) => n,
+            Some(0) => 0,
+            _ => return Err(Lost::FoundRows),
+        };
+        let text = match n {
+            0 => "SELECT SQL_CALC_FOUND_ROWS 1 FROM (SELECT 1) t WHERE 1=0 LIMIT 1".to_owned(),
+            1 => "SELECT SQL_CALC_FOUND_ROWS 1 LIMIT 1".to_owned(),
+            n => calculated(n, ""),
+        };
+        steps.push(step(text, true));
         Ok(steps)
     }
 }

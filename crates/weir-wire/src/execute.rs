@@ -81,6 +81,15 @@ impl<'a> Execute<'a> {
         Ok(Self { id, types, flag })
     }
 
+    /// What tells this execution from others of its statement, beside the types: everything before them (the bitmap of NULLs)
+    /// and behind them (the values). Equal bytes mean equal parameters, if the types are equal too.
+    pub fn values<'p>(&self, payload: &'p [u8]) -> (&'p [u8], &'p [u8]) {
+        let behind_id = 1 + 4 + 1 + 4;
+        let Some(flag) = self.flag else { return (payload.get(behind_id..).unwrap_or_default(), &[]) };
+        let from = flag.types_at + self.types.map_or(0, <[u8]>::len);
+        (payload.get(behind_id..flag.at).unwrap_or_default(), payload.get(from..).unwrap_or_default())
+    }
+
     /// The payload for a statement of another id, with `types` put in if given (they must not stand there already).
     pub fn rewritten(&self, payload: &[u8], id: u32, types: Option<&[u8]>) -> Vec<u8> {
         let mut out = Vec::with_capacity(payload.len() + types.map_or(0, <[u8]>::len));
@@ -96,6 +105,31 @@ impl<'a> Execute<'a> {
         }
         out
     }
+}
+
+/// The flags of a COM_STMT_EXECUTE that ask for a cursor; 0 is none.
+pub fn cursor_flags(payload: &[u8]) -> u8 {
+    const PARAMETERS: u8 = PARAMETER_COUNT_AVAILABLE;
+    payload.get(5).map_or(0, |flags| flags & !PARAMETERS)
+}
+
+/// Whether one of these types, as they stand in COM_STMT_EXECUTE, is `kind` (a `MYSQL_TYPE_` number). `named`: names stand
+/// between them, as where query attributes were agreed. True for what cannot be read.
+pub fn has_type(types: &[u8], named: bool, kind: u8) -> bool {
+    let mut r = Reader::new(types, "COM_STMT_EXECUTE");
+    while !r.is_empty() {
+        let is = |r: &mut Reader<'_>| {
+            let [low, _] = r.u16()?.to_le_bytes();
+            if named {
+                r.lenenc_bytes()?;
+            }
+            Ok::<_, Malformed>(low == kind)
+        };
+        if is(&mut r).unwrap_or(true) {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

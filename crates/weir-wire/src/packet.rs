@@ -9,11 +9,14 @@ pub mod status {
     pub const IN_TRANS: u16 = 0x0001;
     pub const AUTOCOMMIT: u16 = 0x0002;
     pub const MORE_RESULTS_EXISTS: u16 = 0x0008;
+    pub const NO_GOOD_INDEX_USED: u16 = 0x0010;
+    pub const NO_INDEX_USED: u16 = 0x0020;
     pub const CURSOR_EXISTS: u16 = 0x0040;
     pub const LAST_ROW_SENT: u16 = 0x0080;
     pub const NO_BACKSLASH_ESCAPES: u16 = 0x0200;
     /// The statement has another number of columns than when it was prepared.
     pub const METADATA_CHANGED: u16 = 0x0400;
+    pub const QUERY_WAS_SLOW: u16 = 0x0800;
     /// The rows that follow are the OUT parameters of a CALL.
     pub const PS_OUT_PARAMS: u16 = 0x1000;
     pub const IN_TRANS_READONLY: u16 = 0x2000;

@@ -1,25 +1,19 @@
 //! From the checked configuration to what the data plane works with.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::sync::Arc;
 use weir_auth::Secret;
+use weir_cache::CacheLimits;
 use weir_config::{Config, SecretString, TlsMode};
 use weir_net::{
     ClientCertificate, ClientTlsMode, ClientTlsOptions, ServerTlsContext, ServerTlsOptions, TlsError,
     TlsVersions, client_config,
 };
 use weir_pool::{PoolLimits, Target};
-use weir_proxy::{Known, ListedUser, PoolSettings, Settings, Users};
+use weir_proxy::{CacheSettings, Known, ListedUser, PoolSettings, Settings, Users};
 
 /// What clients meet: limits, users, TLS. A self-signed certificate that is in use already (`old`) stays.
 pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
-    if let Some(rule) = config.rules.first() {
-        // Better no start than a rule of which its operator believes that it holds.
-        bail!(
-            "rule `{}`: this version of Weir reads and checks rules, and does not act on them; take every [[rule]] out of the file",
-            rule.name
-        );
-    }
     let tls = &config.tls;
     let options = ServerTlsOptions { client_ca: tls.client_ca.as_deref(), ..ServerTlsOptions::default() };
     let own = match (&tls.cert, &tls.key, &tls.client_ca) {
@@ -42,6 +36,7 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
             let user_of = ListedUser { passwords, replication: user.replication, sharing: user.sharing };
             (user.name.clone().into_bytes(), user_of)
         })),
+        cache: cache(&config.cache),
         pool: pool(config)?,
         passthrough: config.auth.passthrough,
         revalidate: config.auth.revalidate,
@@ -56,6 +51,11 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
         self_signed: own.is_some(),
         require_tls: tls.require,
     })
+}
+
+fn cache(cache: &weir_config::Cache) -> CacheSettings {
+    let limits = CacheLimits { memory: cache.memory, max_entry: cache.max_entry, ..CacheLimits::default() };
+    CacheSettings { limits, hints: cache.hints, hint_users: cache.hint_users.clone() }
 }
 
 /// Who shares the server's connections.

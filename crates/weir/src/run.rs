@@ -113,6 +113,7 @@ impl Running {
         let stats = Stats::new(count);
         let rsa = Arc::new(rsa_key().context("making the RSA key for logins without TLS")?);
         let shared = Arc::new(Shared::new(settings, upstream, Arc::clone(&stats), rsa));
+        put_rules(&shared, &config)?;
         let readiness = Arc::new(Readiness::default());
 
         let workers = start_workers(&shared, count, config.io).context("starting worker threads")?;
@@ -195,6 +196,7 @@ impl Running {
             Outcome::Apply { config, changes } => {
                 let built = build::settings(&config, Some(&self.shared.settings()))
                     .and_then(|s| Ok((s, build::target(&config)?)));
+                let built = built.and_then(|built| put_rules(&self.shared, &config).map(|()| built));
                 built.map_err(|e| format!("{e:#}")).map(|(settings, target)| {
                     self.shared.reload(settings);
                     self.shared.upstream.retarget(target);
@@ -257,6 +259,17 @@ impl Running {
         while self.admin.join_next().await.is_some() {}
         tracing::info!(event = "stopped", "weir has stopped");
     }
+}
+
+/// Puts the rules of the file in force; on any error those before stay.
+fn put_rules(shared: &Shared, config: &Config) -> Result<()> {
+    if *shared.rules() == config.rules {
+        return Ok(());
+    }
+    shared.set_rules(config.rules.clone()).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!(errors.join("; "))
+    })
 }
 
 fn listen(

@@ -13,6 +13,8 @@ pub struct ClientStatement {
     /// The types that were bound last, as they stand in COM_STMT_EXECUTE: two bytes for each parameter (with names, where query
     /// attributes are agreed).
     types: Option<Arc<[u8]>>,
+    /// Others were bound before these.
+    rebound: bool,
     long_data: bool,
     cursor: bool,
     /// Columns of its result, as the client was told last.
@@ -32,6 +34,11 @@ impl ClientStatement {
     /// The types that were bound last: what an execution without types means.
     pub fn types(&self) -> Option<&Arc<[u8]>> {
         self.types.as_ref()
+    }
+
+    /// Other types were bound before these. MySQL reads values as the types that came first.
+    pub fn is_rebound(&self) -> bool {
+        self.rebound
     }
 
     /// How many columns its result has, as the client was told last.
@@ -94,8 +101,15 @@ impl ClientStatements {
         }
         inner.last += 1;
         let key = if key.is_bound() { key } else { inner.copy(key) };
-        let statement =
-            ClientStatement { key, params, types: None, long_data: false, cursor: false, columns: 0 };
+        let statement = ClientStatement {
+            key,
+            params,
+            types: None,
+            rebound: false,
+            long_data: false,
+            cursor: false,
+            columns: 0,
+        };
         inner.statements.insert(inner.last, statement);
         Ok(inner.last)
     }
@@ -128,7 +142,10 @@ impl ClientStatements {
     pub fn bind(&mut self, id: u32, types: Option<&[u8]>) -> Result<&ClientStatement, Refusal> {
         let statement = self.get_mut(id)?;
         match types {
-            Some(types) if statement.types.as_deref() != Some(types) => statement.types = Some(types.into()),
+            Some(types) if statement.types.as_deref() != Some(types) => {
+                statement.rebound |= statement.types.is_some();
+                statement.types = Some(types.into());
+            }
             None if statement.types.is_none() && statement.params > 0 => return Err(Refusal::Unbound),
             _ => {}
         }

@@ -40,16 +40,10 @@ fn rules_that_do_nothing_are_warned_of_and_rules_that_cannot_be_are_refused() {
     let path = folder.path().join("weir.toml");
     fs::write(&path, format!("{server}{all}{late}")).unwrap();
     let output = weir(&["check", "-c", &path.display().to_string()]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said.lines().count(), 2, "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.starts_with("warning: rule `late` is never reached: rule `all`"), "{said}");
-    // Nobody acts on them yet.
-    assert!(said.contains("\nerror: rule `all`: this version of Weir"), "{said}");
-    fs::write(&path, format!("{server}{late}{all}")).unwrap();
-    let output = weir(&["check", "-c", &path.display().to_string()]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.starts_with("error: rule `late`: this version of Weir"), "{said}");
     let said = refused_file(&format!("{server}{all}deny = \"no\"\n"));
     assert!(said.contains("`deny` is not supported by this version of Weir"), "{said}");
 }

@@ -1,0 +1,206 @@
+//! Step 6: whether a statement is answered from memory, and whether its answer is kept.
+//!
+//! Only a session whose state Weir knows can be served: that of a client that shares connections, or of one that could
+//! if its configuration did not say otherwise (`sharing = "session"`).
+
+use crate::doing::Doing;
+use crate::fill::{Filling, To};
+use crate::session::{Exit, Session};
+use crate::sharing::Sharing;
+use crate::wish::Wish;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::time::{Sleep, sleep};
+use weir_cache::{Ask, Entry, Lookup, Selector, Waited, Waiting};
+use weir_model::CloseReason;
+use weir_model::rule::CacheMode;
+use weir_policy::ConnectionRules;
+use weir_session::{Outcome, Schema, State};
+use weir_wire::command::{self as com, shape};
+
+/// What becomes of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cached {
+    /// The server is asked.
+    Ask,
+    /// It was answered.
+    Answered,
+    /// Another session asks the same: it waits for that.
+    Waits,
+}
+
+/// What of a session the cache keeps at hand between statements.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// The rules that may match on this connection, and the schema for which that was found out.
+    pub connection: Option<(ConnectionRules, Schema)>,
+    /// A number for all that answers depend on of a state.
+    pub results: Option<(State, u64)>,
+    /// When the session's last write was acknowledged.
+    pub wrote: Option<Instant>,
+    /// The statement at hand waits for the answer to another's.
+    pub flight: Option<Box<InFlight>>,
+    /// The answer to the statement at hand is to be kept.
+    pub filling: Option<Box<Filling>>,
+    /// What is wiped when the statement at hand has ended.
+    pub wipes: Vec<Selector>,
+}
+
+/// A statement that waits for the answer to another's.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    waiting: Waiting,
+    wish: Wish,
+    over: Option<Waited>,
+    patience: Pin<Box<Sleep>>,
+}
+
+impl Session {
+    /// Looks whether the command at hand can be answered from memory, and does so.
+    pub(crate) fn cached(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        payload: &[u8],
+        len: usize,
+    ) -> Result<Cached, Exit> {
+        let Some(sharing) = &mut self.sharing else { return Ok(Cached::Ask) };
+        if sharing.fit || sharing.partial {
+            return Ok(Cached::Ask);
+        }
+        if let Some(flight) = sharing.cache.flight.take() {
+            let InFlight { wish, over, .. } = *flight;
+            return self.landed(cx, (command, len), wish, over.unwrap_or(Waited::RunYourself));
+        }
+        sharing.cache.filling = None;
+        if !self.worker.shared.has_rules() || !matches!(command, com::QUERY | com::STMT_EXECUTE) {
+            return Ok(Cached::Ask);
+        }
+        self.changes(command, payload);
+        let Some(wish) = self.wish(command, payload) else { return Ok(Cached::Ask) };
+        let shared = Arc::clone(&self.worker.shared);
+        let key = shared.cache().key(&wish.key);
+        let ask = Ask { key, scope: &wish.scope, terms: wish.terms, floor: wish.floor };
+        let now = Instant::now();
+        if wish.cache.mode == CacheMode::Shadow {
+            let snapshot = shared.cache().snapshot(&key, now);
+            self.fill_with(wish, To::Shadow(snapshot));
+            return Ok(Cached::Ask);
+        }
+        match shared.cache().lookup(&ask, now) {
+            Lookup::Hit(entry) => self.serve(cx, command, len, &entry),
+            // Who finds it old asks anew, while others are served.
+            Lookup::Miss(ticket) | Lookup::Refresh(_, ticket) => {
+                self.fill_with(wish, To::Store(ticket));
+                Ok(Cached::Ask)
+            }
+            Lookup::Wait(waiting) => {
+                let patience = Box::pin(sleep(shared.settings().pool.queue_timeout));
+                let flight = InFlight { waiting, wish, over: None, patience };
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.cache.flight = Some(Box::new(flight));
+                }
+                Ok(Cached::Waits)
+            }
+            Lookup::Refused(reason) => {
+                wish.scope.rule().refuse(reason);
+                Ok(Cached::Ask)
+            }
+        }
+    }
+
+    /// The command at hand waits for the answer to another session's.
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.cache.flight.is_some())
+    }
+
+    /// True when a statement that waited for another's answer waits no longer.
+    pub(crate) fn poll_flight(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
+        let Some(flight) = self.sharing.as_mut().and_then(|sharing| sharing.cache.flight.as_mut()) else {
+            return Ok(true);
+        };
+        if flight.over.is_some() {
+            return Ok(true);
+        }
+        if let Poll::Ready(waited) = Pin::new(&mut flight.waiting).poll(cx) {
+            flight.over = Some(waited);
+            return Ok(true);
+        }
+        if flight.patience.as_mut().poll(cx).is_ready() {
+            flight.over = Some(Waited::RunYourself);
+            return Ok(true);
+        }
+        match self.watch_client(cx) {
+            Ok(_) => Ok(false),
+            Err(_) => Err(Exit::Close(CloseReason::ClientGone)),
+        }
+    }
+
+    /// What it waited for has come, or will not.
+    fn landed(
+        &mut self,
+        cx: &mut Context<'_>,
+        (command, len): (u8, usize),
+        wish: Wish,
+        waited: Waited,
+    ) -> Result<Cached, Exit> {
+        match waited {
+            Waited::Hit(entry) => self.serve(cx, command, len, &entry),
+            Waited::Miss(ticket) => {
+                self.fill_with(wish, To::Store(ticket));
+                Ok(Cached::Ask)
+            }
+            Waited::RunYourself => Ok(Cached::Ask),
+        }
+    }
+
+    fn fill_with(&mut self, wish: Wish, to: To) {
+        let limit = self.worker.shared.cache().max_entry();
+        if let Some(sharing) = &mut self.sharing {
+            sharing.cache.filling = Some(Box::new(Filling::new(wish, to, limit)));
+        }
+    }
+
+    /// Answers with what a server has answered; the session is then as if it had been asked.
+    pub(crate) fn serve(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        len: usize,
+        entry: &Arc<Entry>,
+    ) -> Result<Cached, Exit> {
+        self.begin(command, shape(command));
+        self.take_served(command, entry);
+        self.answer(cx, command, len, entry.packets())?;
+        Ok(Cached::Answered)
+    }
+
+    fn take_served(&mut self, command: u8, entry: &Entry) {
+        let (mode, server) = (self.lex_mode(), self.server_kind());
+        let about = *entry.about();
+        self.walker.set_status(about.status);
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.doing = match command {
+            com::STMT_EXECUTE => sharing.doing_prepared(mode),
+            _ => sharing.read.take().unwrap_or(Doing::Command(com::SLEEP)),
+        };
+        (sharing.succeeded, sharing.facts) = (true, None);
+        let outcome = Outcome::Rows { status: about.status, rows: about.rows, warnings: 0 };
+        let Sharing { pins, leftovers, doing, .. } = &mut **sharing;
+        doing.with(|statement| {
+            pins.end(statement, outcome);
+            leftovers.after(statement, outcome);
+        });
+        if let Some(found_rows) = about.found_rows {
+            leftovers.calculated(found_rows, about.warnings > 0);
+        }
+        pins.hold(leftovers.holds(server));
+        // The connection that it may have holds what an older statement left.
+        sharing.foreign_rest = sharing.is_attached();
+        sharing.foreign_rows = sharing.is_attached();
+        sharing.executing = None;
+    }
+}

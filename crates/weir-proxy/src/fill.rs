@@ -1,0 +1,296 @@
+//! What becomes of an answer that is to be kept: it is gathered while it passes, and stored when everything is known that a
+//! client may ask after it.
+
+use crate::attach::ask;
+use crate::judged::Names;
+use crate::resolve;
+use crate::session::{Exit, Session};
+use crate::wish::{Wish, owes_found_rows};
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Context;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+use weir_cache::{About, Answer, Ask, Cache, DropReason, Entry, Refusal, Snapshot, Ticket};
+use weir_model::{CloseReason, ServerFamily};
+use weir_wire::packet::status;
+
+/// From this version on MySQL warns of SQL_CALC_FOUND_ROWS (1287), each time and once.
+const WARNS_OF_CALC: u32 = 80_017;
+
+/// Flags of an answer that say nothing about its session, or what the key holds anyway.
+const PLAIN_FLAGS: u16 = status::AUTOCOMMIT
+    | status::NO_BACKSLASH_ESCAPES
+    | status::ANSI_QUOTES
+    | status::NO_GOOD_INDEX_USED
+    | status::NO_INDEX_USED
+    | status::QUERY_WAS_SLOW;
+
+/// Where an answer goes.
+#[derive(Debug)]
+pub(crate) enum To {
+    Store(Ticket),
+    /// Only its hash, to see what a rule would do.
+    Shadow(Snapshot),
+}
+
+/// An answer that is being gathered.
+#[derive(Debug)]
+pub(crate) struct Filling {
+    pub wish: Wish,
+    to: To,
+    bytes: Vec<u8>,
+    limit: usize,
+    sent: Option<Instant>,
+    /// What has shown that it cannot be kept.
+    spoilt: Option<Refusal>,
+    /// It is complete; what is left to ask comes before it is stored.
+    done: Option<About>,
+}
+
+impl Filling {
+    pub fn new(wish: Wish, to: To, limit: usize) -> Self {
+        Self { wish, to, bytes: Vec::new(), limit, sent: None, spoilt: None, done: None }
+    }
+
+    /// The statement is about to be sent.
+    pub fn begin(&mut self, cache: &Cache) {
+        let now = Instant::now();
+        self.sent = Some(now);
+        match &mut self.to {
+            To::Store(ticket) => ticket.asked(now),
+            To::Shadow(snapshot) => *snapshot = cache.snapshot(&cache.key(&self.wish.key), now),
+        }
+    }
+
+    /// Takes a part of the answer as the client sees it.
+    pub fn take(&mut self, bytes: &[u8]) {
+        if self.spoilt.is_some() {
+            return;
+        }
+        if self.bytes.len() + bytes.len() + self.wish.key.len() > self.limit {
+            // A large answer passes by and is not held.
+            self.bytes = Vec::new();
+            return self.spoil(Refusal::TooLarge);
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// It cannot be kept.
+    pub fn spoil(&mut self, why: Refusal) {
+        self.spoilt.get_or_insert(why);
+    }
+
+    /// Whether it waits for what is asked behind it.
+    pub fn is_done(&self) -> bool {
+        self.done.is_some()
+    }
+
+    /// Gives up, and counts why.
+    pub fn give_up(self, why: Refusal) {
+        self.wish.scope.rule().refuse(why);
+        let reason = match why {
+            Refusal::TooLarge => DropReason::TooLarge,
+            Refusal::Error => DropReason::Error,
+            Refusal::Cut => DropReason::Cut,
+            _ => DropReason::NotCacheable,
+        };
+        if let To::Store(ticket) = self.to {
+            ticket.give_up(reason);
+        }
+    }
+
+    fn store(self, cache: &Cache, mut about: About) {
+        let now = Instant::now();
+        let Self { wish, to, bytes, .. } = self;
+        if wish.cache.verify.millionths() > 0 || matches!(to, To::Shadow(_)) {
+            let mut hash = cache.result_hash();
+            hash.update(&bytes);
+            about.hash = hash.finish();
+        }
+        match to {
+            To::Store(ticket) => {
+                // What is not stored is counted there.
+                let _ = ticket.fill(&Answer { packets: &bytes, warning_packets: &[], about }, now);
+            }
+            To::Shadow(snapshot) => {
+                let key = cache.key(&wish.key);
+                let ask = Ask { key, scope: &wish.scope, terms: wish.terms, floor: None };
+                cache.shadow_observe(&ask, &snapshot, &about, now);
+            }
+        }
+    }
+}
+
+impl Session {
+    /// The answer to the statement at hand has come, whole.
+    pub(crate) fn filled(&mut self, answered_at: Instant) {
+        let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.take()) else { return };
+        let about = match self.about(&filling, answered_at) {
+            Ok(about) => about,
+            Err(why) => return filling.give_up(why),
+        };
+        let Some(sharing) = &mut self.sharing else { return };
+        let owes = owes_found_rows(&sharing.doing);
+        if filling.wish.names_known && !owes {
+            return filling.store(self.worker.shared.cache(), about);
+        }
+        let about = About { found_rows: owes.then_some(0), ..about };
+        sharing.cache.filling = Some(Box::new(Filling { done: Some(about), ..*filling }));
+    }
+
+    /// What is known of the answer, or why it cannot be kept.
+    fn about(&self, filling: &Filling, answered_at: Instant) -> Result<About, Refusal> {
+        if self.walker.error().is_some() {
+            return Err(Refusal::Error);
+        }
+        if let Some(why) = filling.spoilt {
+            return Err(why);
+        }
+        let (flags, ok) = (self.walker.status(), self.walker.ok());
+        if flags & status::MORE_RESULTS_EXISTS != 0 {
+            return Err(Refusal::MoreResults);
+        }
+        let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
+        let same_server = self.server.place.generation() == filling.wish.place;
+        if flags & !PLAIN_FLAGS != 0 || !self.walker.ended_rows() || !same_server {
+            return Err(Refusal::SessionChanged);
+        }
+        let deprecated = ok.warnings == 1
+            && filling.wish.judged.facts.found_rows
+            && self.server.family == ServerFamily::MySql
+            && self.server.version >= WARNS_OF_CALC;
+        if ok.warnings > 0 && !deprecated {
+            return Err(Refusal::Warnings);
+        }
+        if !sharing.wanted.is_known() || self.closing.is_some() {
+            return Err(Refusal::SessionChanged);
+        }
+        Ok(About {
+            rows: self.walker.rows(),
+            found_rows: None,
+            warnings: ok.warnings,
+            status: flags,
+            form: 0,
+            hash: 0,
+            server_time: filling.sent.map_or(Duration::ZERO, |sent| answered_at.duration_since(sent)),
+        })
+    }
+
+    /// Whether an answer waits for what must be asked before it is stored.
+    pub(crate) fn has_done_filling(&self) -> bool {
+        let filling = self.sharing.as_ref().and_then(|sharing| sharing.cache.filling.as_ref());
+        filling.is_some_and(|filling| filling.is_done())
+    }
+
+    /// What may be served because the statement at hand has failed with this error.
+    pub(crate) fn stale(&mut self, code: u16) -> Option<Arc<Entry>> {
+        let filling = self.sharing.as_ref()?.cache.filling.as_ref()?;
+        if filling.wish.cache.stale_if_error.is_zero() || !is_outage(code) || filling.is_done() {
+            return None;
+        }
+        let wish = &filling.wish;
+        let cache = self.worker.shared.cache();
+        let ask = Ask { key: cache.key(&wish.key), scope: &wish.scope, terms: wish.terms, floor: wish.floor };
+        let entry = cache.stale_if_error(&ask, Instant::now())?;
+        if let Some(filling) = self.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) {
+            filling.give_up(Refusal::Error);
+        }
+        Some(entry)
+    }
+
+    /// Answers the statement at hand with what is past its time, because the server has failed. False: there is nothing.
+    pub(crate) fn serve_stale(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        len: usize,
+        code: u16,
+    ) -> Result<bool, Exit> {
+        let Some(entry) = self.stale(code) else { return Ok(false) };
+        self.serve(cx, command, len, &entry)?;
+        Ok(true)
+    }
+}
+
+/// Whether an error says that the server cannot answer now, and nothing about the statement.
+fn is_outage(code: u16) -> bool {
+    matches!(
+        code,
+        1040 // ER_CON_COUNT_ERROR
+            | 1053 // ER_SERVER_SHUTDOWN
+            | 1129 // ER_HOST_IS_BLOCKED
+            | 1158
+            ..=1161 // ER_NET_READ_ERROR and its neighbours
+            | 1203 // ER_TOO_MANY_USER_CONNECTIONS
+            | 1205 // ER_LOCK_WAIT_TIMEOUT
+            | 1213 // ER_LOCK_DEADLOCK
+            | 1226 // ER_USER_LIMIT_REACHED
+            | 1037 | 1038 | 1041 // out of memory
+            | 1021 // ER_DISK_FULL
+            | 1114 // ER_RECORD_FILE_FULL
+            | 1047 // ER_UNKNOWN_COM_ERROR: a Galera node that is not ready
+            | 2002 | 2003 | 2006 | 2013 // what Weir says where it cannot connect
+    )
+}
+
+/// Asks what must be known before the answer is stored, on the connection that has given it.
+pub(crate) async fn finish(session: &mut Session) -> Result<(), Exit> {
+    let limit = session.limits.server_connect_timeout;
+    let done = match timeout(limit, ask_behind(session)).await {
+        Ok(done) => done,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    };
+    let Err(error) = done else { return Ok(()) };
+    tracing::debug!(event = "fill_failed", client = session.entry.handle.id(), error = %error);
+    if let Some(filling) = session.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) {
+        filling.give_up(Refusal::Cut);
+    }
+    Err(Exit::Close(CloseReason::ServerGone))
+}
+
+async fn ask_behind(session: &mut Session) -> io::Result<()> {
+    let Some(filling) = session.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) else {
+        return Ok(());
+    };
+    let Some(mut about) = filling.done else { return Ok(()) };
+    let kept = crate::settle::read_leftovers(session).await?;
+    let server = session.server_kind();
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    (sharing.foreign_rows, sharing.foreign_rest) = (true, true);
+    if about.found_rows.is_some() {
+        about.found_rows = sharing.leftovers.found_rows().filter(|_| kept);
+        if let Some(found_rows) = about.found_rows {
+            sharing.leftovers.calculated(found_rows, about.warnings > 0);
+        }
+    }
+    sharing.pins.hold(sharing.leftovers.holds(server));
+    if about.warnings > 0 && about.found_rows.is_none() {
+        filling.give_up(Refusal::FoundRows);
+    } else if let Err(why) = names(session, &filling.wish).await? {
+        filling.give_up(why);
+    } else {
+        filling.store(session.worker.shared.cache(), about);
+    }
+    // While it was idle, its end was waited for.
+    poll_fn(|cx| session.server.stream.poll_still(cx)).await
+}
+
+/// Asks the server what the statement's names stand for, if that is not known.
+async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<(), Refusal>> {
+    if wish.names_known {
+        return Ok(Ok(()));
+    }
+    let epoch = session.worker.shared.names_changed();
+    let at = Instant::now();
+    let verdict = resolve::names(session, wish).await?;
+    wish.judged.keep_names(Names { schema: wish.schema.clone(), epoch, at, verdict });
+    Ok(verdict)
+}
+
+/// The row that answers a query of Weir's own, as text.
+pub(crate) async fn ask_text(session: &mut Session, sql: &str) -> io::Result<Vec<Option<String>>> {
+    let row = ask(&mut session.server, sql.as_bytes()).await?;
+    Ok(row.into_iter().map(|value| value.map(|v| String::from_utf8_lossy(&v).into_owned())).collect())
+}

@@ -1,0 +1,249 @@
+//! What the cache has to know of a statement's text: read once, and kept by each worker.
+
+use parking_lot::Mutex;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_cache::{Refusal, Scope};
+use weir_model::rule::{RuleCommand, RuleKind};
+use weir_policy::{RuleIndex, RuleSet, Selection, Statement, rule_kind};
+use weir_session::Schema;
+use weir_sql::{
+    Digest, LexMode, ReadFacts, StatementKind, digest, hints, read_facts, strip_comments, without_numbers,
+};
+
+/// Texts that one worker keeps. One that falls on another's place takes it.
+const PLACES: usize = 4096;
+/// Texts longer than this are read each time, in bytes.
+const KEPT_MAX: usize = 4096;
+/// Scopes, and answers of the server about names, that are kept beside one text.
+const KEPT_BESIDE: usize = 16;
+/// How long it is believed what a name stands for. What changes it through Weir ends that at once.
+pub(crate) const BELIEVED: Duration = Duration::from_secs(60);
+
+/// What hints before a statement ask of the cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CacheHints {
+    /// `/*nocache*/`
+    pub bypass: bool,
+    /// `/*wipe*/`
+    pub wipe: bool,
+    /// `/*weir: ttl=5s*/`
+    pub ttl: Option<Duration>,
+    /// `/*weir: tag=a tag=b*/`
+    pub tags: Vec<String>,
+}
+
+/// A text, as far as the cache and the rules look at it.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub digest: Digest,
+    pub facts: ReadFacts,
+    pub kind: RuleKind,
+    pub command: RuleCommand,
+    pub hints: CacheHints,
+    /// The rules that may match every statement with this key.
+    selection: Mutex<Option<Selection>>,
+    beside: Mutex<Beside>,
+}
+
+#[derive(Debug, Default)]
+struct Beside {
+    scopes: Vec<(ScopeOf, Arc<Scope>)>,
+    names: Vec<Names>,
+}
+
+/// What a scope of a text depends on, apart from the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScopeOf {
+    pub generation: u64,
+    pub rule: RuleIndex,
+    pub user: Arc<[u8]>,
+    pub schema: Schema,
+}
+
+/// What the server has said about the names of a text.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    pub schema: Schema,
+    /// [`crate::Shared::names_changed`] before it was asked.
+    pub epoch: u64,
+    pub at: Instant,
+    pub verdict: Result<(), Refusal>,
+}
+
+impl Judged {
+    fn new(sql: &[u8], mode: LexMode, kind: StatementKind, command: RuleCommand) -> Self {
+        let mut text = Vec::new();
+        let id = digest(sql, mode, &mut text);
+        Self {
+            digest: Digest { id, text },
+            facts: read_facts(sql, mode),
+            kind: rule_kind(kind),
+            command,
+            hints: read_hints(sql, mode),
+            selection: Mutex::default(),
+            beside: Mutex::default(),
+        }
+    }
+
+    /// The rules that may match this very statement.
+    pub fn selection(&self, set: &RuleSet, sql: &[u8], mode: LexMode, exact: bool) -> Selection {
+        let mut kept = self.selection.lock();
+        if let Some(selection) = kept.as_ref().filter(|kept| kept.generation() == set.generation()) {
+            return selection.clone();
+        }
+        let mut stripped = Vec::new();
+        if set.needs().text {
+            strip_comments(sql, mode, &mut stripped);
+        }
+        let selection = set.select(&Statement {
+            digest: self.digest.id,
+            digest_text: &self.digest.text,
+            text: &stripped,
+            reads: &self.facts.tables,
+            writes: &self.facts.writes.tables,
+            kind: self.kind,
+            command: self.command,
+        });
+        if exact || selection.is_per_digest() {
+            *kept = Some(selection.clone());
+        }
+        selection
+    }
+
+    /// The scope that was made for this before, or a new one.
+    pub fn scope(&self, of: ScopeOf, make: impl FnOnce() -> Scope) -> Arc<Scope> {
+        let mut beside = self.beside.lock();
+        if let Some((_, scope)) = beside.scopes.iter().find(|(known, _)| *known == of) {
+            return Arc::clone(scope);
+        }
+        if beside.scopes.len() >= KEPT_BESIDE {
+            beside.scopes.clear();
+        }
+        let scope = Arc::new(make());
+        beside.scopes.push((of, Arc::clone(&scope)));
+        scope
+    }
+
+    /// What is known of the names; `None`: the server must be asked.
+    pub fn names(&self, schema: &Schema, epoch: u64, now: Instant) -> Option<Result<(), Refusal>> {
+        if self.facts.tables.is_empty() {
+            return Some(Ok(()));
+        }
+        let beside = self.beside.lock();
+        let known = beside.names.iter().find(|known| known.schema == *schema)?;
+        let believed = known.epoch == epoch && now.saturating_duration_since(known.at) < BELIEVED;
+        believed.then_some(known.verdict)
+    }
+
+    pub fn keep_names(&self, names: Names) {
+        let mut beside = self.beside.lock();
+        beside.names.retain(|known| known.schema != names.schema);
+        if beside.names.len() >= KEPT_BESIDE {
+            beside.names.clear();
+        }
+        beside.names.push(names);
+    }
+}
+
+/// A text that was found, and whether it stands for this very text only.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub judged: Arc<Judged>,
+    pub exact: bool,
+}
+
+/// The texts of one worker.
+#[derive(Debug)]
+pub(crate) struct Judgements {
+    places: Vec<Option<Kept>>,
+    hasher: foldhash::fast::FixedState,
+    without: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    key: Box<[u8]>,
+    mode: LexMode,
+    command: RuleCommand,
+    found: Found,
+}
+
+impl Judgements {
+    /// `seed` is a random number: clients choose what is hashed.
+    pub fn new(seed: u64) -> Self {
+        let hasher = foldhash::fast::FixedState::with_seed(seed);
+        Self { places: Vec::new(), hasher, without: Vec::new() }
+    }
+
+    pub fn of(&mut self, sql: &[u8], mode: LexMode, kind: StatementKind, command: RuleCommand) -> Found {
+        let mut without = std::mem::take(&mut self.without);
+        without.clear();
+        let has_key = without_numbers(sql, &mut without);
+        let known = has_key.then(|| self.find(&without, mode, command, false)).flatten();
+        let known = known.or_else(|| self.find(sql, mode, command, true));
+        let found = known.unwrap_or_else(|| {
+            let judged = Arc::new(Judged::new(sql, mode, kind, command));
+            // A number may stand for a column, and is then told in the digest.
+            let exact = !has_key || *without == *sql || Digest::of(&without, mode) != judged.digest;
+            let found = Found { judged, exact };
+            let key = if exact { sql } else { &without };
+            if key.len() <= KEPT_MAX {
+                self.keep(key, mode, command, found.clone());
+            }
+            found
+        });
+        self.without = without;
+        found
+    }
+
+    fn find(&self, key: &[u8], mode: LexMode, command: RuleCommand, exact: bool) -> Option<Found> {
+        let kept = self.places.get(self.place(key, exact))?.as_ref()?;
+        let same = *kept.key == *key && (kept.mode, kept.command, kept.found.exact) == (mode, command, exact);
+        same.then(|| kept.found.clone())
+    }
+
+    fn keep(&mut self, key: &[u8], mode: LexMode, command: RuleCommand, found: Found) {
+        if self.places.is_empty() {
+            self.places.resize_with(PLACES, || None);
+        }
+        let place = self.place(key, found.exact);
+        if let Some(kept) = self.places.get_mut(place) {
+            *kept = Some(Kept { key: key.into(), mode, command, found });
+        }
+    }
+
+    fn place(&self, key: &[u8], exact: bool) -> usize {
+        self.hasher.hash_one((key, exact)) as usize % PLACES
+    }
+}
+
+/// Reads what stands in the comments before a statement. Words that are not understood are left alone: they may be for somebody else.
+fn read_hints(sql: &[u8], mode: LexMode) -> CacheHints {
+    let mut found = CacheHints::default();
+    for hint in hints(sql, mode) {
+        let words = hint.text.split(|b| matches!(b, b' ' | b',' | b'\t' | b'\n' | b'\r'));
+        for word in words {
+            if word.eq_ignore_ascii_case(b"nocache") {
+                found.bypass = true;
+            } else if word.eq_ignore_ascii_case(b"wipe") {
+                found.wipe = true;
+            } else if let Some(text) = value(word, b"ttl=") {
+                let ttl = std::str::from_utf8(text).ok().and_then(weir_config::duration);
+                found.ttl = ttl.or(found.ttl);
+            } else if let Some(tag) = value(word, b"tag=").filter(|tag| !tag.is_empty()) {
+                found.tags.push(String::from_utf8_lossy(tag).into_owned());
+            }
+        }
+    }
+    found
+}
+
+fn value<'w>(word: &'w [u8], name: &[u8]) -> Option<&'w [u8]> {
+    let (start, value) = word.split_at_checked(name.len())?;
+    start.eq_ignore_ascii_case(name).then_some(value)
+}
+
+#[cfg(test)]
+mod tests;

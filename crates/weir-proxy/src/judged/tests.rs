@@ -1,0 +1,72 @@
+use super::*;
+use weir_model::ServerFamily;
+
+const MODE: fn() -> LexMode = || LexMode::new(ServerFamily::MySql, 90_704);
+
+fn of(judgements: &mut Judgements, sql: &str) -> Found {
+    judgements.of(sql.as_bytes(), MODE(), StatementKind::Read, RuleCommand::Query)
+}
+
+#[test]
+fn texts_that_differ_in_numbers_are_judged_once() {
+    let mut judgements = Judgements::new(1);
+    let one = of(&mut judgements, "SELECT c FROM t WHERE id=1");
+    let two = of(&mut judgements, "SELECT c FROM t WHERE id=20");
+    assert!(Arc::ptr_eq(&one.judged, &two.judged) && !two.exact);
+    assert_eq!(one.judged.facts.verdict, Ok(()));
+    let text = of(&mut judgements, "SELECT c FROM t WHERE id='a'");
+    assert!(!Arc::ptr_eq(&one.judged, &text.judged));
+}
+
+#[test]
+fn a_number_that_stands_for_a_column_is_no_literal() {
+    let mut judgements = Judgements::new(1);
+    for sql in
+        ["SELECT a, b FROM t ORDER BY 0", "SELECT a, b FROM t ORDER BY 1", "SELECT a, b FROM t ORDER BY 2"]
+    {
+        let found = of(&mut judgements, sql);
+        assert!(found.exact, "{sql}");
+        assert_eq!(found.judged.digest, Digest::of(sql.as_bytes(), MODE()), "{sql}");
+    }
+}
+
+#[test]
+fn a_command_and_a_mode_are_judged_apart() {
+    let mut judgements = Judgements::new(1);
+    let sql = b"SELECT \"a\" FROM t";
+    let text = judgements.of(sql, MODE(), StatementKind::Read, RuleCommand::Query);
+    let ansi = LexMode { ansi_quotes: true, ..MODE() };
+    let name = judgements.of(sql, ansi, StatementKind::Read, RuleCommand::Query);
+    assert_ne!(text.judged.digest, name.judged.digest);
+    let execute = judgements.of(sql, MODE(), StatementKind::Read, RuleCommand::Execute);
+    assert_eq!(execute.judged.command, RuleCommand::Execute);
+}
+
+#[test]
+fn hints_are_read_before_the_statement_only() {
+    let hints = |sql: &str| read_hints(sql.as_bytes(), MODE());
+    assert_eq!(hints("SELECT 1"), CacheHints::default());
+    assert_eq!(hints("SELECT 1 /*nocache*/"), CacheHints::default());
+    assert_eq!(hints("/*nocache*/ SELECT 1"), CacheHints { bypass: true, ..CacheHints::default() });
+    assert_eq!(hints("/* WIPE */SELECT 1"), CacheHints { wipe: true, ..CacheHints::default() });
+    let both = hints("/*weir: ttl=5s tag=product:42, tag=b*/ /*wipe*/ SELECT 1");
+    let tags = vec!["product:42".to_owned(), "b".to_owned()];
+    assert_eq!(both, CacheHints { bypass: false, wipe: true, ttl: Some(Duration::from_secs(5)), tags });
+    assert_eq!(hints("/*weir: ttl=soon*/ SELECT 1"), CacheHints::default());
+}
+
+#[test]
+fn what_names_stand_for_is_believed_for_a_time_and_until_something_changes() {
+    let mut judgements = Judgements::new(1);
+    let judged = of(&mut judgements, "SELECT c FROM t WHERE id=1").judged;
+    let (schema, now) = (Schema::Known(b"s"[..].into()), Instant::now());
+    assert_eq!(judged.names(&schema, 0, now), None);
+    judged.keep_names(Names { schema: schema.clone(), epoch: 0, at: now, verdict: Ok(()) });
+    assert_eq!(judged.names(&schema, 0, now), Some(Ok(())));
+    assert_eq!(judged.names(&Schema::None, 0, now), None);
+    assert_eq!(judged.names(&schema, 1, now), None);
+    assert_eq!(judged.names(&schema, 0, now + BELIEVED), None);
+    judged.keep_names(Names { schema: schema.clone(), epoch: 1, at: now, verdict: Err(Refusal::View) });
+    assert_eq!(judged.names(&schema, 1, now), Some(Err(Refusal::View)));
+    assert_eq!(of(&mut judgements, "SELECT 1").judged.names(&schema, 0, now), Some(Ok(())));
+}

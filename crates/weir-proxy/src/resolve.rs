@@ -1,0 +1,159 @@
+//! What the names of a statement stand for at the server: a table's answer may be kept, that of a view only if what is
+//! behind it may.
+//!
+//! The questions are asked as the session's own user, so what it may not see is not resolved, and not kept.
+
+use crate::fill::ask_text;
+use crate::session::Session;
+use crate::wish::{Wish, refusal};
+use std::fmt::Write;
+use std::io;
+use weir_cache::Refusal;
+use weir_model::ServerFamily;
+use weir_session::Schema;
+use weir_sql::{LexMode, TableName, read_facts};
+
+/// How deep views may stand on views.
+const DEEP: usize = 8;
+/// Names that are asked about for one statement, those behind views included.
+const MANY: usize = 64;
+
+/// Engines whose tables hold their rows themselves, on this server.
+const ENGINES: [&str; 10] =
+    ["InnoDB", "MyISAM", "Aria", "MEMORY", "CSV", "ARCHIVE", "ROCKSDB", "TokuDB", "MRG_MyISAM", "ndbcluster"];
+
+/// Asks about all names of a statement.
+///
+/// # Errors
+/// The connection is of no more use.
+pub(crate) async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<(), Refusal>> {
+    let schema = match &wish.schema {
+        Schema::Known(name) => Some(name.to_vec()),
+        Schema::None | Schema::Unknown => None,
+    };
+    let mut open: Vec<(TableName, usize)> = wish.judged.facts.tables.iter().map(|t| (t.clone(), 0)).collect();
+    let mut asked = 0;
+    while let Some((table, depth)) = open.pop() {
+        asked += 1;
+        let of = table.schema.as_deref().or(schema.as_deref());
+        let Some(of) = of.and_then(|s| std::str::from_utf8(s).ok()).map(str::to_owned) else {
+            return Ok(Err(Refusal::Unresolved));
+        };
+        let Ok(name) = std::str::from_utf8(&table.name) else { return Ok(Err(Refusal::Unresolved)) };
+        if asked > MANY || depth > DEEP || !(of.is_ascii() && name.is_ascii()) {
+            return Ok(Err(Refusal::Unresolved));
+        }
+        match look(session, &of, name, wish.cache.views).await? {
+            Seen::Plain => {}
+            Seen::Refused(why) => return Ok(Err(why)),
+            Seen::View(tables) => open.extend(tables.into_iter().map(|table| (table, depth + 1))),
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// What one name stands for.
+enum Seen {
+    Plain,
+    /// A view on these.
+    View(Vec<TableName>),
+    Refused(Refusal),
+}
+
+async fn look(session: &mut Session, schema: &str, name: &str, views: bool) -> io::Result<Seen> {
+    let row = ask_text(session, &question(schema, name)).await?;
+    let text = |at: usize| row.get(at).cloned().flatten();
+    let Some(kind) = text(0) else { return Ok(Seen::Refused(Refusal::Unresolved)) };
+    let count = |at: usize| text(at).and_then(|n| n.parse::<u32>().ok());
+    match (kind.as_str(), text(1)) {
+        ("BASE TABLE" | "SYSTEM VERSIONED", Some(engine)) if ENGINES.contains(&engine.as_str()) => {
+            match (count(2), count(3)) {
+                (Some(0), Some(0)) => Ok(Seen::Plain),
+                (Some(0), Some(_)) => generated(session, schema, name).await,
+                (Some(_), _) => Ok(Seen::Refused(Refusal::TimeValue)),
+                (None, _) => Ok(Seen::Refused(Refusal::Unresolved)),
+            }
+        }
+        ("VIEW", _) if views => Ok(Seen::Plain),
+        ("VIEW", _) if count(2) != Some(0) => Ok(Seen::Refused(Refusal::TimeValue)),
+        ("VIEW", _) => view(session, schema, name).await,
+        ("TEMPORARY" | "TEMPORARY TABLE", _) => Ok(Seen::Refused(Refusal::TemporaryTable)),
+        _ => Ok(Seen::Refused(Refusal::Unresolved)),
+    }
+}
+
+/// The kind of a name, its engine, its columns of type TIME, and those that are computed when they are read.
+fn question(schema: &str, name: &str) -> String {
+    let (schema, name) = (quoted(schema), quoted(name));
+    let columns =
+        format!("FROM information_schema.COLUMNS WHERE TABLE_SCHEMA={schema} AND TABLE_NAME={name}");
+    format!(
+        "SELECT TABLE_TYPE,ENGINE,(SELECT COUNT(*) {columns} AND DATA_TYPE='time'),\
+         (SELECT COUNT(*) {columns} AND EXTRA LIKE '%VIRTUAL%') \
+         FROM information_schema.TABLES WHERE TABLE_SCHEMA={schema} AND TABLE_NAME={name} LIMIT 1"
+    )
+}
+
+/// Computed columns: MySQL allows nothing in them that is not deterministic, MariaDB does.
+async fn generated(session: &mut Session, schema: &str, name: &str) -> io::Result<Seen> {
+    if session.server.family == ServerFamily::MySql {
+        return Ok(Seen::Plain);
+    }
+    let (quoted_schema, quoted_name) = (quoted(schema), quoted(name));
+    // What is too long for it is cut, and then not understood.
+    let sql = format!(
+        "SELECT GROUP_CONCAT(CONCAT('(',GENERATION_EXPRESSION,')') SEPARATOR ','),COUNT(*) FROM information_schema.COLUMNS \
+         WHERE TABLE_SCHEMA={quoted_schema} AND TABLE_NAME={quoted_name} AND EXTRA LIKE '%VIRTUAL%' LIMIT 1"
+    );
+    let row = ask_text(session, &sql).await?;
+    let Some(text) = row.first().cloned().flatten() else { return Ok(Seen::Refused(Refusal::Unresolved)) };
+    Ok(match judged(session, &format!("SELECT {text}")) {
+        Ok(tables) if tables.is_empty() => Seen::Plain,
+        Ok(_) => Seen::Refused(Refusal::Unresolved),
+        Err(why) => Seen::Refused(why),
+    })
+}
+
+/// A view is what its definition is. Who may not see that (it takes SHOW VIEW) gets it empty.
+async fn view(session: &mut Session, schema: &str, name: &str) -> io::Result<Seen> {
+    let sql = format!(
+        "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA={} AND TABLE_NAME={} LIMIT 1",
+        quoted(schema),
+        quoted(name)
+    );
+    let row = ask_text(session, &sql).await?;
+    let Some(text) = row.first().cloned().flatten().filter(|text| !text.is_empty()) else {
+        return Ok(Seen::Refused(Refusal::View));
+    };
+    Ok(match judged(session, &text) {
+        Ok(mut tables) => {
+            for table in &mut tables {
+                table.schema.get_or_insert_with(|| schema.as_bytes().to_vec());
+            }
+            Seen::View(tables)
+        }
+        Err(_) => Seen::Refused(Refusal::View),
+    })
+}
+
+/// The tables of a text of the server's own, if its answer may be kept. The server writes names in backquotes.
+fn judged(session: &Session, text: &str) -> Result<Vec<TableName>, Refusal> {
+    let mode = LexMode::new(session.server.family, session.server.version);
+    let facts = read_facts(text.as_bytes(), mode);
+    facts.verdict.map_err(refusal)?;
+    if facts.needs_resolving() {
+        return Err(Refusal::StoredFunction);
+    }
+    Ok(facts.tables)
+}
+
+/// A name as a string of bytes that no mode of the session reads otherwise.
+fn quoted(name: &str) -> String {
+    let mut out = String::from("_utf8mb4 x'");
+    for byte in name.bytes() {
+        // Writing to a text does not fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out.push('\'');
+    out
+}

@@ -1,0 +1,170 @@
+//! The rules in force: one list for all workers, an index of it for each, and what is counted for each rule.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+use weir_cache::Cache;
+use weir_model::rule::CacheMode;
+use weir_model::{Rule, ServerFamily};
+use weir_policy::{RuleError, RuleIndex, RuleSet};
+use weir_sql::LexMode;
+
+/// Workers that count without meeting each other; more of them take turns.
+const STRIPES: usize = 8;
+
+/// How often a rule has matched, and when last.
+#[derive(Debug, Default)]
+pub(crate) struct Counter([Stripe; STRIPES]);
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Stripe {
+    hits: AtomicU64,
+    /// Milliseconds since 1970; 0 is never.
+    last: AtomicU64,
+}
+
+impl Counter {
+    fn hit(&self, worker: usize) {
+        let stripe = &self.0[worker % STRIPES];
+        stripe.hits.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        stripe.last.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+/// How often a rule has matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleCount {
+    pub name: String,
+    /// Statements, since Weir was started or the name became known.
+    pub hits: u64,
+    pub last_hit: Option<SystemTime>,
+}
+
+/// A list of rules that is in force.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub list: Arc<Vec<Rule>>,
+    /// No two lists have the same.
+    pub generation: u64,
+    set: RuleSet,
+    /// The mode in which the statements of `digest` were read.
+    mode: LexMode,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    counter: Arc<Counter>,
+    cached: Arc<weir_cache::Rule>,
+}
+
+impl Rules {
+    /// Whether a rule may have something of this user's answered from memory.
+    pub fn caches_for(&self, user: &[u8]) -> bool {
+        self.list.iter().any(|rule| {
+            let caches = rule.cache.as_ref().is_some_and(|cache| cache.mode != CacheMode::Off);
+            caches && rule.matches.user.as_ref().is_none_or(|name| name.as_bytes() == user)
+        })
+    }
+
+    pub fn hit(&self, rule: RuleIndex, worker: usize) {
+        if let Some(part) = self.parts.get(rule.0 as usize) {
+            part.counter.hit(worker);
+        }
+    }
+
+    /// The rule as the cache knows it.
+    pub fn cached(&self, rule: RuleIndex) -> Option<&Arc<weir_cache::Rule>> {
+        self.parts.get(rule.0 as usize).map(|part| &part.cached)
+    }
+
+    /// An index for one worker, which reads digests as this server does.
+    pub fn set_for(&self, family: ServerFamily, version: u32) -> RuleSet {
+        let mode = LexMode::new(family, version);
+        if mode == self.mode || self.list.iter().all(|rule| rule.matches.digest.is_none()) {
+            return self.set.clone();
+        }
+        // What compiled in one mode does in the other: only digests are read differently.
+        RuleSet::compile(&self.list, self.generation, mode).unwrap_or_else(|_| RuleSet::empty())
+    }
+}
+
+/// Makes lists of rules, and keeps what is counted under their names.
+#[derive(Debug, Default)]
+pub(crate) struct RuleMaker {
+    last: Mutex<(u64, HashMap<String, Arc<Counter>>)>,
+}
+
+impl RuleMaker {
+    /// # Errors
+    /// All that is wrong with them, by their names.
+    pub fn make(&self, list: Vec<Rule>, cache: &Cache, mode: LexMode) -> Result<Rules, Vec<RuleError>> {
+        let mut last = self.last.lock();
+        let (generation, counters) = &mut *last;
+        let set = RuleSet::compile(&list, *generation + 1, mode)?;
+        *generation += 1;
+        counters.retain(|name, _| list.iter().any(|rule| rule.name == *name));
+        let part = |rule: &Rule| Part {
+            counter: Arc::clone(counters.entry(rule.name.clone()).or_default()),
+            cached: cache.rule(&rule.name),
+        };
+        let parts = list.iter().map(part).collect();
+        cache.retain_rules(|name| list.iter().any(|rule| rule.name == name));
+        Ok(Rules { list: Arc::new(list), generation: *generation, set, mode, parts })
+    }
+}
+
+impl Rules {
+    pub fn none() -> Self {
+        Self {
+            list: Arc::default(),
+            generation: 0,
+            set: RuleSet::empty(),
+            mode: LexMode::new(ServerFamily::MySql, 0),
+            parts: Vec::new(),
+        }
+    }
+
+    pub fn counts(&self) -> Vec<RuleCount> {
+        let count = |(rule, part): (&Rule, &Part)| {
+            let stripes = &part.counter.0;
+            let last = stripes.iter().map(|s| s.last.load(Ordering::Relaxed)).max().unwrap_or(0);
+            RuleCount {
+                name: rule.name.clone(),
+                hits: stripes.iter().map(|s| s.hits.load(Ordering::Relaxed)).sum(),
+                last_hit: (last > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(last)),
+            }
+        };
+        self.list.iter().zip(&self.parts).map(count).collect()
+    }
+}
+
+/// The rules as one worker uses them.
+#[derive(Debug)]
+pub(crate) struct WorkerRules {
+    pub rules: Arc<Rules>,
+    pub set: RuleSet,
+    server: (ServerFamily, u32),
+}
+
+impl WorkerRules {
+    pub fn none() -> Self {
+        Self { rules: Arc::new(Rules::none()), set: RuleSet::empty(), server: (ServerFamily::MySql, 0) }
+    }
+
+    /// Takes over what is in force now, for this server.
+    pub fn follow(&mut self, rules: &Arc<Rules>, server: (ServerFamily, u32)) {
+        if self.rules.generation != rules.generation || self.server != server {
+            self.set = rules.set_for(server.0, server.1);
+            (self.rules, self.server) = (Arc::clone(rules), server);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+use weir_cache::CacheLimits;
+use weir_model::rule::{CacheShare, Ratio, RuleMatch};
+
+fn rule(name: &str, user: Option<&str>, mode: CacheMode) -> Rule {
+    Rule {
+        name: name.to_owned(),
+        matches: RuleMatch { user: user.map(str::to_owned), ..RuleMatch::default() },
+        cache: Some(weir_model::rule::CacheRule {
+            mode,
+            ttl: Duration::from_secs(1),
+            soft_ttl: None,
+            stale_if_error: Duration::ZERO,
+            share: CacheShare::User,
+            views: false,
+            own_writes: true,
+            verify: Ratio::ZERO,
+        }),
+        rewrite: None,
+        deny: None,
+        limit: None,
+        timeout: None,
+        continues: false,
+    }
+}
+
+fn make(maker: &RuleMaker, list: Vec<Rule>) -> Result<Rules, Vec<RuleError>> {
+    maker.make(list, &Cache::new(CacheLimits::default(), 1), LexMode::new(ServerFamily::MySql, 90_704))
+}
+
+#[test]
+fn counts_stay_with_the_name_of_a_rule() {
+    let maker = RuleMaker::default();
+    let rules =
+        make(&maker, vec![rule("a", None, CacheMode::Serve), rule("b", None, CacheMode::Serve)]).unwrap();
+    rules.hit(RuleIndex(0), 0);
+    rules.hit(RuleIndex(0), 1);
+    rules.hit(RuleIndex(1), 9);
+    let next =
+        make(&maker, vec![rule("b", None, CacheMode::Serve), rule("a", None, CacheMode::Off)]).unwrap();
+    assert!(next.generation > rules.generation);
+    let counts: Vec<_> = next.counts().into_iter().map(|c| (c.name, c.hits, c.last_hit.is_some())).collect();
+    assert_eq!(counts, [("b".to_owned(), 1, true), ("a".to_owned(), 2, true)]);
+    make(&maker, Vec::new()).unwrap();
+    let anew = make(&maker, vec![rule("a", None, CacheMode::Serve)]).unwrap();
+    assert_eq!(anew.counts().first().map(|c| (c.hits, c.last_hit)), Some((0, None)));
+}
+
+#[test]
+fn a_user_whom_no_rule_concerns_is_told() {
+    let maker = RuleMaker::default();
+    let caches = |list: Vec<Rule>, user: &str| make(&maker, list).unwrap().caches_for(user.as_bytes());
+    assert!(caches(vec![rule("a", None, CacheMode::Serve)], "x"));
+    assert!(!caches(vec![rule("a", None, CacheMode::Off)], "x"));
+    assert!(caches(vec![rule("a", Some("x"), CacheMode::Shadow)], "x"));
+    assert!(!caches(vec![rule("a", Some("y"), CacheMode::Serve)], "x"));
+    assert!(!Rules::none().caches_for(b"x"));
+}
+
+#[test]
+fn two_rules_of_one_name_are_refused_and_change_nothing() {
+    let maker = RuleMaker::default();
+    let twice = vec![rule("a", None, CacheMode::Serve), rule("a", None, CacheMode::Serve)];
+    assert!(make(&maker, twice).is_err());
+    assert_eq!(make(&maker, Vec::new()).unwrap().generation, 1);
+}
+
+#[test]
+fn a_worker_follows_the_rules_and_the_server() {
+    let maker = RuleMaker::default();
+    let mut quoted = rule("a", None, CacheMode::Serve);
+    quoted.matches.digest = Some("SELECT /*!90000 a, */ b FROM t".to_owned());
+    let rules = Arc::new(make(&maker, vec![quoted]).unwrap());
+    let mut worker = WorkerRules::none();
+    worker.follow(&rules, (ServerFamily::MySql, 90_704));
+    assert_eq!(worker.set.generation(), rules.generation);
+    let digest = |set: &RuleSet, sql: &str, mode| {
+        let digest = weir_sql::Digest::of(sql.as_bytes(), mode);
+        let statement = weir_policy::Statement {
+            digest: digest.id,
+            digest_text: &digest.text,
+            text: sql.as_bytes(),
+            reads: &[],
+            writes: &[],
+            kind: weir_model::rule::RuleKind::Read,
+            command: weir_model::rule::RuleCommand::Query,
+        };
+        !set.select(&statement).is_empty()
+    };
+    let new = LexMode::new(ServerFamily::MySql, 90_704);
+    let old = LexMode::new(ServerFamily::MySql, 80_036);
+    assert!(digest(&worker.set, "select a, b from t", new));
+    worker.follow(&rules, (ServerFamily::MySql, 80_036));
+    assert!(!digest(&worker.set, "select a, b from t", old));
+    assert!(digest(&worker.set, "select b from t", old));
+}

@@ -1,0 +1,392 @@
+//! What the rules, its text and its session say about caching a statement.
+
+use crate::doing::Doing;
+use crate::judged::{Found, Judged, ScopeOf};
+use crate::rules::Rules;
+use crate::session::Session;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Selector, Table, Tables, Terms};
+use weir_config::HintsFrom;
+use weir_model::ServerFamily;
+use weir_model::rule::{CacheMode, CacheRule, RuleCommand};
+use weir_policy::{Connection, RuleIndex};
+use weir_session::{FoundRows, PinReason, PinSet, Schema, Variable};
+use weir_sql::{LexMode, StatementKind, Uncacheable, trimmed_span};
+use weir_wire::attributes::statement_offset;
+use weir_wire::caps;
+use weir_wire::command as com;
+use weir_wire::execute::{Execute, cursor_flags, has_type};
+use weir_wire::packet::status;
+
+/// MYSQL_TYPE_TIME.
+const TYPE_TIME: u8 = 11;
+
+/// A statement that may be answered from memory.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub judged: Arc<Judged>,
+    pub scope: Arc<Scope>,
+    pub cache: Arc<CacheRule>,
+    pub terms: Terms,
+    pub key: Vec<u8>,
+    /// Of the address of the server.
+    pub place: u64,
+    pub schema: Schema,
+    /// The server has said that its names are what they seem to be.
+    pub names_known: bool,
+    /// When the session's last write was acknowledged, if that counts.
+    pub floor: Option<Instant>,
+}
+
+/// A statement at hand.
+struct Asked<'a> {
+    sql: &'a [u8],
+    /// For an execution: what it binds.
+    bound: Option<Bound<'a>>,
+    mode: LexMode,
+    kind: StatementKind,
+    command: RuleCommand,
+}
+
+struct Bound<'a> {
+    types: Option<Arc<[u8]>>,
+    values: (&'a [u8], &'a [u8]),
+    refusal: Option<Refusal>,
+}
+
+impl Session {
+    /// Takes note of a statement that changes tables or rights themselves.
+    pub(crate) fn changes(&mut self, command: u8, payload: &[u8]) {
+        let Some(sharing) = &self.sharing else { return };
+        let (kind, text) = match command {
+            com::QUERY => (sharing.kind, None),
+            _ => {
+                let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
+                let kind = sharing.executing.and_then(|id| self.statements.get(&id)).map(|noted| noted.kind);
+                (kind, statement.map(|statement| Arc::clone(statement.key().text())))
+            }
+        };
+        if !matches!(kind, Some(StatementKind::Ddl | StatementKind::Admin)) {
+            return;
+        }
+        match (text, statement_offset(payload, self.server.caps)) {
+            (Some(text), _) => self.note_changes(&text),
+            (None, Ok(offset)) => self.note_changes(&payload[offset..]),
+            (None, Err(_)) => {}
+        }
+    }
+
+    /// What the rules and the session say about the command at hand. `None`: the cache has no part in it.
+    pub(crate) fn wish(&mut self, command: u8, payload: &[u8]) -> Option<Wish> {
+        let text;
+        let asked = match command {
+            com::QUERY => {
+                let offset = statement_offset(payload, self.server.caps).ok()?;
+                let sharing = self.sharing.as_ref()?;
+                let kind = sharing.kind?;
+                let (sql, mode) = (&payload[offset..], self.lex_mode());
+                Asked { sql, bound: None, mode, kind, command: RuleCommand::Query }
+            }
+            _ => {
+                let (key, asked) = self.asked_prepared(payload)?;
+                text = key;
+                Asked { sql: &text, ..asked }
+            }
+        };
+        let (found, rules, rule) = self.judge(&asked)?;
+        let cache = rules.list.get(rule.0 as usize)?.cache.clone().map(Arc::new)?;
+        let counted = rules.cached(rule)?;
+        if asked.kind != StatementKind::Read {
+            self.refused_write(&asked, &found.judged, counted);
+            return None;
+        }
+        match self.wish_of(&asked, &found, cache, (&rules, rule)) {
+            Ok(wish) => Some(wish),
+            Err(reason) => {
+                counted.refuse(reason);
+                None
+            }
+        }
+    }
+
+    /// The text of the statement that is executed, and what is bound to it.
+    fn asked_prepared<'p>(&self, payload: &'p [u8]) -> Option<(Arc<[u8]>, Asked<'p>)> {
+        let sharing = self.sharing.as_ref()?;
+        let id = sharing.executing?;
+        let statement = sharing.statements.get(id).ok()?;
+        let kind = self.statements.get(&id)?.kind;
+        let named = self.client_caps & caps::QUERY_ATTRIBUTES != 0;
+        let execute = Execute::parse(payload, statement.params(), self.client_caps).ok()?;
+        let types = statement.types().cloned();
+        let then = statement.key().prepare_state(&sharing.wanted);
+        let refusal = if cursor_flags(payload) != 0 || statement.has_cursor() {
+            Some(Refusal::Cursor)
+        } else if statement.has_long_data() || statement.key().is_bound() || !then.same_as(&sharing.wanted) {
+            Some(Refusal::SessionUnknown)
+        } else if statement.is_rebound() && self.server.family == ServerFamily::MySql {
+            // It reads values as the types that were bound first.
+            Some(Refusal::SessionUnknown)
+        } else if types.as_ref().is_some_and(|types| has_type(types, named, TYPE_TIME)) {
+            Some(Refusal::TimeValue)
+        } else {
+            None
+        };
+        let bound = Some(Bound { types, values: execute.values(payload), refusal });
+        let asked = Asked { sql: &[], bound, mode: self.lex_mode(), kind, command: RuleCommand::Execute };
+        Some((Arc::clone(statement.key().text()), asked))
+    }
+
+    /// What is known of the text, and the rule that decides about the cache.
+    fn judge(&mut self, asked: &Asked<'_>) -> Option<(Found, Arc<Rules>, RuleIndex)> {
+        let worker = Arc::clone(&self.worker);
+        let rules = worker.shared.rules.load();
+        let server = (self.server.family, self.server.version);
+        let mut learned = worker.learned.lock();
+        let learned = &mut *learned;
+        learned.rules.follow(&rules, server);
+        let found = learned.judgements.of(asked.sql, asked.mode, asked.kind, asked.command);
+        let set = &learned.rules.set;
+        let selection = found.judged.selection(set, asked.sql, asked.mode, found.exact);
+        if selection.is_empty() {
+            return None;
+        }
+        let client_ip = self.peer.map(|peer| peer.ip());
+        let sharing = self.sharing.as_mut()?;
+        let schema = sharing.wanted.schema();
+        let known = sharing.cache.connection.as_ref();
+        if known.is_none_or(|(known, at)| known.generation() != set.generation() || at != schema) {
+            let named = match schema {
+                Schema::Known(name) => Some(&**name),
+                Schema::None | Schema::Unknown => None,
+            };
+            let of = Connection { user: &sharing.key.user, schema: named, client_ip };
+            sharing.cache.connection = Some((set.connection(&of), schema.clone()));
+        }
+        let (connection, _) = sharing.cache.connection.as_ref()?;
+        let decision = set.decide_known(&selection, connection);
+        let rules = Arc::clone(&learned.rules.rules);
+        decision.matched().for_each(|rule| rules.hit(rule, worker.index()));
+        Some((found, rules, decision.cache?))
+    }
+
+    /// A rule names something that is no read.
+    fn refused_write(&self, asked: &Asked<'_>, judged: &Judged, counted: &Arc<weir_cache::Rule>) {
+        let reason = judged.facts.verdict.err().map_or(Refusal::NotARead, refusal);
+        let plain = matches!(asked.kind, StatementKind::Write) && reason == Refusal::NotARead;
+        counted.refuse(if plain { Refusal::NotARead } else { reason });
+    }
+
+    /// Everything that speaks against it, or the wish.
+    fn wish_of(
+        &mut self,
+        asked: &Asked<'_>,
+        found: &Found,
+        cache: Arc<CacheRule>,
+        (rules, rule): (&Arc<Rules>, RuleIndex),
+    ) -> Result<Wish, Refusal> {
+        let judged = &found.judged;
+        if cache.mode == CacheMode::Off || cache.ttl.is_zero() {
+            return Err(Refusal::RuleOff);
+        }
+        let hints = self.follows_hints().then_some(&judged.hints);
+        if hints.is_some_and(|hints| hints.bypass) {
+            return Err(Refusal::Bypass);
+        }
+        judged.facts.verdict.map_err(refusal)?;
+        if judged.facts.needs_resolving() {
+            return Err(Refusal::StoredFunction);
+        }
+        if let Some(reason) = asked.bound.as_ref().and_then(|bound| bound.refusal) {
+            return Err(reason);
+        }
+        if let Some(reason) = self.state_refusal(judged) {
+            return Err(reason);
+        }
+        let attached = self.sharing.as_ref().is_some_and(|sharing| sharing.is_attached());
+        let place = match attached {
+            true => self.server.place.generation(),
+            false => self.worker.shared.upstream.generation(),
+        };
+        let results = self.results_id().ok_or(Refusal::SessionUnknown)?;
+        let key = self.key(asked, results, place);
+        let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
+        let schema = sharing.wanted.schema().clone();
+        let epoch = self.worker.shared.names_changed();
+        let names = judged.names(&schema, epoch, Instant::now());
+        if let Some(Err(reason)) = names {
+            return Err(reason);
+        }
+        let scope = self.scope(judged, rules, rule, &schema).ok_or(Refusal::NoRule)?;
+        let mut terms =
+            Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
+        if let Some(hints) = hints {
+            terms.ttl = hints.ttl.map_or(terms.ttl, |ttl| ttl.min(terms.ttl));
+            if hints.wipe {
+                self.worker.shared.cache().wipe(&Selector::all().key(&key));
+            }
+        }
+        let floor = if cache.own_writes { sharing.cache.wrote } else { None };
+        let names_known = names.is_some();
+        let judged = Arc::clone(judged);
+        Ok(Wish { judged, scope, cache, terms, key, place, schema, names_known, floor })
+    }
+
+    fn follows_hints(&self) -> bool {
+        let settings = self.worker.shared.settings.load();
+        match settings.cache.hints {
+            HintsFrom::All => true,
+            HintsFrom::Off => false,
+            HintsFrom::Listed => {
+                settings.cache.hint_users.iter().any(|user| user.as_bytes() == &*self.identity.user)
+            }
+        }
+    }
+
+    /// What in the session speaks against it.
+    fn state_refusal(&self, judged: &Judged) -> Option<Refusal> {
+        let sharing = self.sharing.as_ref()?;
+        if let Some(reason) = pins_refusal(sharing.pins.why()) {
+            return Some(reason);
+        }
+        let flags = self.walker.status();
+        if self.walker.in_transaction() || flags & status::AUTOCOMMIT == 0 {
+            return Some(Refusal::InTransaction);
+        }
+        let on = |v: Variable| sharing.wanted.get(v).flatten() == Some(b"ON");
+        if !on(Variable::AUTOCOMMIT) {
+            return Some(Refusal::InTransaction);
+        }
+        if sharing.rebase.is_some() || sharing.actual.is_some() || on(Variable::SQL_AUTO_IS_NULL) {
+            return Some(Refusal::SessionUnknown);
+        }
+        match sharing.wanted.schema() {
+            Schema::Known(name) if judged.facts.reads_system_schema(name) => Some(Refusal::SystemSchema),
+            Schema::Unknown => Some(Refusal::SessionUnknown),
+            Schema::Known(_) | Schema::None => None,
+        }
+    }
+
+    /// A number for all that answers depend on of the session's state.
+    fn results_id(&mut self) -> Option<u64> {
+        let sharing = self.sharing.as_mut()?;
+        if let Some((state, id)) = &sharing.cache.results
+            && state.same_as(&sharing.wanted)
+        {
+            return Some(*id);
+        }
+        let mut bytes = Vec::new();
+        let id = match sharing.wanted.put_results_key(&mut bytes) {
+            true => self.worker.shared.results.number(&bytes)?,
+            false => return None,
+        };
+        sharing.cache.results = Some((sharing.wanted.clone(), id));
+        Some(id)
+    }
+
+    fn key(&self, asked: &Asked<'_>, results: u64, place: u64) -> Vec<u8> {
+        let mut key = Vec::new();
+        let Some(sharing) = &self.sharing else { return key };
+        let user = &*sharing.key.user;
+        let protocol = if asked.bound.is_some() { Protocol::Binary } else { Protocol::Text };
+        let mut builder = KeyBuilder::new(&mut key);
+        builder
+            .statement(&asked.sql[trimmed_span(asked.sql, asked.mode)])
+            .protocol(protocol)
+            .dialect(sharing.key.dialect)
+            .session(&results.to_le_bytes())
+            .server(&place.to_le_bytes())
+            .reader(Reader::Account { user, host: b"", roles: b"" });
+        if let Some(Bound { types, values: (nulls, values), .. }) = &asked.bound {
+            let part = |kind, value| Parameter { kind: [kind, 0], value: Some(value) };
+            builder.parameter(part(0, types.as_deref().unwrap_or_default()));
+            builder.parameter(part(1, nulls)).parameter(part(2, values));
+        }
+        key
+    }
+
+    fn scope(
+        &self,
+        judged: &Judged,
+        rules: &Arc<Rules>,
+        rule: RuleIndex,
+        schema: &Schema,
+    ) -> Option<Arc<Scope>> {
+        let sharing = self.sharing.as_ref()?;
+        let counted = Arc::clone(rules.cached(rule)?);
+        let user = Arc::clone(&sharing.key.user);
+        let tags = if self.follows_hints() { judged.hints.tags.as_slice() } else { &[] };
+        let make = || {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let default = match schema {
+                Schema::Known(name) => text(name),
+                Schema::None | Schema::Unknown => String::new(),
+            };
+            let table = |table: &weir_sql::TableName| {
+                let of = table.schema.as_deref().map_or_else(|| default.clone(), text);
+                Table::new(&of, &text(&table.name))
+            };
+            let tables = judged.facts.tables.iter().map(table).collect();
+            let scope = Scope::new(counted, judged.digest.id.0, &text(&user))
+                .with_schema(&default)
+                .with_tables(Tables::Known(tables));
+            tags.iter().fold(scope, |scope, tag| scope.with_tag(tag))
+        };
+        let of =
+            ScopeOf { generation: rules.generation, rule, user: Arc::clone(&user), schema: schema.clone() };
+        Some(judged.scope(of, make))
+    }
+}
+
+/// Whether FOUND_ROWS() after it must be asked for.
+pub(crate) fn owes_found_rows(doing: &Doing) -> bool {
+    doing.with(|statement| !matches!(statement.found_rows, FoundRows::RowsSent))
+}
+
+/// What keeps the session on its connection and may show in an answer.
+fn pins_refusal(pins: PinSet) -> Option<Refusal> {
+    use PinReason as P;
+    /// These are about something else than answers to reads.
+    const HARMLESS: PinSet = PinSet::of(&[
+        P::FoundRows,
+        P::RowCount,
+        P::SessionMode,
+        P::ConnectionId,
+        P::SqlPrepare,
+        P::UserLock,
+        P::Cursor,
+        P::LongData,
+        P::Sequence,
+        P::Handler,
+    ]);
+    const TRANSACTION: PinSet =
+        PinSet::of(&[P::Transaction, P::AutocommitOff, P::TransactionUnknown, P::NextTransaction, P::Xa]);
+    const LOCKS: PinSet = PinSet::of(&[P::LockTables, P::InstanceLock, P::BackupLock, P::BackupStage]);
+    let has = |set: PinSet| pins.without(set) != pins;
+    match () {
+        () if pins.without(HARMLESS).is_empty() => None,
+        () if has(TRANSACTION) => Some(Refusal::InTransaction),
+        () if has(LOCKS) => Some(Refusal::LockedTables),
+        () if pins.contains(P::TemporaryTable) => Some(Refusal::TemporaryTable),
+        () => Some(Refusal::SessionUnknown),
+    }
+}
+
+/// The cache's word for what speaks against a text.
+pub(crate) fn refusal(reason: Uncacheable) -> Refusal {
+    match reason {
+        Uncacheable::NotARead => Refusal::NotARead,
+        Uncacheable::MultiStatement => Refusal::MultiStatement,
+        Uncacheable::LockingRead => Refusal::LockingRead,
+        Uncacheable::Into => Refusal::Into,
+        Uncacheable::NondeterministicFunction => Refusal::NondeterministicFunction,
+        Uncacheable::SessionFunction => Refusal::SessionFunction,
+        Uncacheable::UserVariable => Refusal::UserVariable,
+        Uncacheable::SystemVariable => Refusal::SystemVariable,
+        Uncacheable::SystemSchema => Refusal::SystemSchema,
+        Uncacheable::SqlNoCache => Refusal::Bypass,
+        Uncacheable::TimeValue => Refusal::TimeValue,
+        Uncacheable::TooLarge => Refusal::TooLarge,
+        Uncacheable::ProcedureAnalyse | Uncacheable::Unparsable | Uncacheable::Unknown => Refusal::Unknown,
+    }
+}

@@ -1,0 +1,74 @@
+//! What a statement that is no read means to the cache: its own session is not served what is older, and what changes tables
+//! or rights themselves takes out what was made of them.
+
+use crate::session::Session;
+use std::time::Instant;
+use weir_cache::Selector;
+use weir_session::Schema;
+use weir_sql::{StatementKind, read_facts};
+use weir_wire::command as com;
+
+impl Session {
+    /// A command was answered at this moment. Unless it is sure to have changed nothing, the session is not served what was asked
+    /// of a server before.
+    pub(crate) fn written(&mut self, at: Instant) {
+        let kind = self.current.noted.map(|noted| noted.kind);
+        let command = self.current.command;
+        let Some(sharing) = &mut self.sharing else { return };
+        let still = match command {
+            com::PING
+            | com::INIT_DB
+            | com::STATISTICS
+            | com::FIELD_LIST
+            | com::STMT_PREPARE
+            | com::STMT_RESET
+            | com::STMT_FETCH
+            | com::PROCESS_INFO
+            | com::SET_OPTION => true,
+            com::QUERY | com::STMT_EXECUTE => {
+                let plain = sharing.doing.with(|statement| statement.pins.is_empty());
+                matches!(kind, Some(StatementKind::Use | StatementKind::Set))
+                    || (plain && kind == Some(StatementKind::Read))
+            }
+            _ => false,
+        };
+        if !still {
+            sharing.cache.wrote = Some(at);
+        }
+    }
+
+    /// A statement is about to be sent that may change what names stand for, or who may read them. What it concerns is taken out
+    /// of the cache when it has ended.
+    pub(crate) fn note_changes(&mut self, sql: &[u8]) {
+        let mode = self.lex_mode();
+        let Some(sharing) = &mut self.sharing else { return };
+        let writes = read_facts(sql, mode).writes;
+        let schema = match sharing.wanted.schema() {
+            Schema::Known(name) => Some(name.to_vec()),
+            Schema::None | Schema::Unknown => None,
+        };
+        let table = |table: &weir_sql::TableName| {
+            let of = table.schema.as_deref().or(schema.as_deref())?;
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            Some(Selector::all().table(&text(of), &text(&table.name)))
+        };
+        let named: Option<Vec<Selector>> = writes.tables.iter().map(table).collect();
+        let wipes = named.filter(|named| !writes.unsure && !named.is_empty());
+        // Rights, users, schemas: anything.
+        sharing.cache.wipes = wipes.unwrap_or_else(|| vec![Selector::all()]);
+        self.worker.shared.change_names();
+    }
+
+    /// The statement has ended, well or not.
+    pub(crate) fn wipe_changed(&mut self) {
+        let wipes = self.sharing.as_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.cache.wipes));
+        if wipes.is_empty() {
+            return;
+        }
+        let shared = &self.worker.shared;
+        shared.change_names();
+        for selector in wipes.iter() {
+            shared.cache().wipe(selector);
+        }
+    }
+}
