@@ -78,7 +78,9 @@ impl Session {
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
         }
-        let kill = parse_kill(sql, mode);
+        // One that has been sent ahead of the queue must not hit what its target does next.
+        let sent = self.sharing.as_ref().is_some_and(|sharing| sharing.kill == Some(true));
+        let kill = parse_kill(sql, mode).filter(|_| !sent);
         let registry = &self.worker.shared.registry;
         if let Some(kill) = &kill
             && registry.kill_detached(kill.id, kill.target == KillTarget::Query, &self.identity.user)

@@ -1,13 +1,14 @@
 //! What a command waits for when no server connection is fit for it: a place in the pool, a login, a change of state.
 
 use crate::backend::Backend;
+use crate::doing::Doing;
 use crate::down::SERVER_LOST;
 use crate::exchange::{Answer, exchange};
 use crate::link::{Lease, Link, UsedBy};
 use crate::login::is_access_denied;
 use crate::open::connect;
 use crate::session::{Exit, Session};
-use crate::sharing::{Wait, kind_of, login_schema, plan};
+use crate::sharing::{Sharing, Wait, kind_of, login_schema, plan};
 use crate::worker::Worker;
 use std::future::poll_fn;
 use std::io;
@@ -15,15 +16,19 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 use tokio::time::{sleep_until, timeout};
-use weir_model::CloseReason;
-use weir_pool::{ConnectError, Found, Grant, LoginRequest};
+use weir_model::{CloseReason, ServerFamily};
+use weir_pool::{ConnectError, Found, Grant, LoginRequest, ServerConnection};
 use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
 use weir_wire::caps;
-use weir_wire::command::{self as com, Shape};
+use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::packet::ErrPacket;
 
 /// ER_CON_COUNT_ERROR.
 const TOO_MANY_CONNECTIONS: u16 = 1040;
+/// ER_QUERY_INTERRUPTED.
+const QUERY_INTERRUPTED: u16 = 1317;
+/// ER_CONNECTION_KILLED, of MariaDB.
+const CONNECTION_KILLED: u16 = 1927;
 /// ER_UNKNOWN_ERROR, for what has no code of its own.
 const UNKNOWN_ERROR: u16 = 1105;
 
@@ -186,8 +191,8 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Box<Link>>), Troubl
         if session.watch_client(cx).is_err() {
             return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ClientGone))));
         }
-        if session.entry.handle.killed() {
-            return Poll::Ready(Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone))));
+        if let Some(err) = stopped(session) {
+            return Poll::Ready(Err(Trouble::Refused(err)));
         }
         if session.entry.handle.ended() {
             let text = "Server shutdown in progress (weir is stopping; the statement did not run)";
@@ -201,6 +206,40 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Box<Link>>), Troubl
     });
     let grant = grant.await?;
     Ok((Lease::new(&worker, need, &grant, Instant::now()), grant))
+}
+
+/// What a KILL has to say to the command that waits for a connection; a session that was killed ends behind this.
+pub(crate) fn stopped(session: &Session) -> Option<ErrPacket> {
+    let handle = &session.entry.handle;
+    if handle.killed() && session.server.family == ServerFamily::MariaDb {
+        return Some(ErrPacket::new(CONNECTION_KILLED, b"70100", "Connection was killed"));
+    }
+    let answered = |sharing: &Sharing| !matches!(sharing.doing, Doing::Command(c) if shape(c) == Shape::None);
+    // Without an answer nobody is told, and the session would have to end.
+    let interrupted = handle.interrupted() && session.sharing.as_deref().is_some_and(answered);
+    (handle.killed() || interrupted)
+        .then(|| ErrPacket::new(QUERY_INTERRUPTED, b"70100", "Query execution was interrupted"))
+}
+
+/// Opens a connection, unless a KILL comes first.
+async fn open(session: &Session, request: &LoginRequest) -> Result<ServerConnection, Trouble> {
+    let worker = &session.worker;
+    let patience = worker.shared.settings().pool.queue_timeout;
+    let mut opening = std::pin::pin!(connect(worker, request, patience));
+    let opened = poll_fn(|cx| match stopped(session) {
+        Some(err) => Poll::Ready(Err(Trouble::Refused(err))),
+        None => opening.as_mut().poll(cx).map(Ok),
+    });
+    opened.await?.map_err(|error: ConnectError| {
+        if error.is_unreachable() {
+            worker.stats().server_failed();
+        }
+        if is_access_denied(&error) {
+            // The next login asks the server.
+            worker.shared.confirmed.forget(&session.identity.user, &session.secret);
+        }
+        Trouble::Refused(error.to_client())
+    })
 }
 
 fn too_many(why: &str) -> ErrPacket {
@@ -225,17 +264,7 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Box<Lin
         charset: session.charset_id,
         attributes: None,
     };
-    let patience = worker.shared.settings().pool.queue_timeout;
-    let connection = connect(worker, &request, patience).await.map_err(|error: ConnectError| {
-        if error.is_unreachable() {
-            worker.stats().server_failed();
-        }
-        if is_access_denied(&error) {
-            // The next login asks the server.
-            worker.shared.confirmed.forget(&session.identity.user, &session.secret);
-        }
-        Trouble::Refused(error.to_client())
-    })?;
+    let connection = open(session, &request).await?;
     lease.opened();
     let mut server = Box::new(Backend::from(connection));
     match read_state(worker, &mut server).await {

@@ -44,6 +44,7 @@ impl Session {
         }
         let need = sharing.need();
         let (shared, now) = (&self.worker.shared, Instant::now());
+        self.entry.handle.begins_to_wait();
         match shared.pool.checkout(&sharing.key, need, self.worker.index(), now) {
             Found::Now(grant) => {
                 let lease = Lease::new(&self.worker, need, &grant, now);

@@ -36,6 +36,8 @@ pub struct Handle {
     asked: AtomicBool,
     ended: AtomicBool,
     killed: AtomicBool,
+    /// A KILL QUERY came while the session had no server connection. It means the command that waits for one, if one does.
+    interrupted: AtomicBool,
     /// Who is logged in.
     user: Mutex<Arc<Identity>>,
     waker: Mutex<Option<Waker>>,
@@ -70,6 +72,7 @@ impl Registry {
             asked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             killed: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
             user: Mutex::new(Arc::clone(user)),
             waker: Mutex::new(None),
         });
@@ -89,15 +92,16 @@ impl Registry {
         Some(attached.server_id)
     }
 
-    /// Ends the session of this id, or (`query`) its statement, if it is this user's and has no server connection now: a KILL of
-    /// it has nobody else to go to.
+    /// Ends the session of this id, or (`query`) the statement of it that waits for a connection, if it is this user's and has no
+    /// server connection now: a KILL of it has nobody else to go to.
     pub(crate) fn kill_detached(&self, id: u64, query: bool, user: &[u8]) -> bool {
         let Ok(id) = u32::try_from(id) else { return false };
         let sessions = self.sessions.lock();
         let Some(handle) = sessions.get(&id) else { return false };
         let found = handle.attached.lock().is_none() && handle.user.lock().user == user;
-        if found && !query {
-            handle.killed.store(true, Ordering::SeqCst);
+        if found {
+            let flag = if query { &handle.interrupted } else { &handle.killed };
+            flag.store(true, Ordering::SeqCst);
             handle.wake();
         }
         found
@@ -182,6 +186,18 @@ impl Handle {
     /// Whether a KILL has ended the session while it had no server connection.
     pub fn killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)
+    }
+
+    /// The session's next command asks for a server connection: a KILL QUERY that came before it meant nothing.
+    pub(crate) fn begins_to_wait(&self) {
+        if self.interrupted() {
+            self.interrupted.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether a KILL QUERY has hit the command that waits for a server connection.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 
     /// Registers the session's task for wake-ups; a task keeps its waker, so once is enough.

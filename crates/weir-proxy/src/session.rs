@@ -12,7 +12,7 @@
 //!    +-----> Binlog (both ways, until the stream ends) ----------------+
 //! ```
 
-use crate::attach::attach;
+use crate::attach::{attach, stopped};
 use crate::backend::Backend;
 use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
@@ -340,6 +340,10 @@ impl Session {
             && self.to_client.is_empty()
         {
             return Poll::Ready(Exit::Close(reason));
+        }
+        if self.is_queued() && stopped(self).is_some() {
+            // The client is told there.
+            return Poll::Ready(Exit::Attach);
         }
         if self.entry.handle.killed() {
             return Poll::Ready(Exit::Close(CloseReason::ServerGone));

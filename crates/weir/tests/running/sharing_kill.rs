@@ -207,3 +207,113 @@ async fn p43_a_kill_does_not_wait_for_the_connection_that_it_is_to_free() {
         }
     }
 }
+
+/// One command waits for a connection.
+async fn waits(weir: &Weir) {
+    until("it waits", async || (metric(weir, "weir_pool_waiting").await == 1.0).then_some(())).await;
+}
+
+#[tokio::test]
+async fn p43_kill_query_ends_the_command_that_waits_for_a_connection() {
+    for (flavor, server) in &both() {
+        database(server, "sh_killw", &["CREATE TABLE t (v VARCHAR(10))"]).await;
+        let weir = sharing(server, 1, "queue_timeout = \"50s\"\n", "");
+        let [mut holder, mut victim, mut killer] = clients(&weir, "sh_killw").await;
+        let statement = victim.prepare("INSERT INTO t VALUES ('prepared')").await.unwrap().id;
+        let body = |id| command::Execute { id, flags: 0, params: &[], types: true, attributes: false }.body();
+        let commands = [
+            (command::QUERY, b"INSERT INTO t VALUES ('text')".to_vec()),
+            (command::STMT_EXECUTE, body(statement)),
+            (command::STMT_PREPARE, b"SELECT 'it waits'".to_vec()),
+            (command::QUERY, b"SELECT 'it waits'".to_vec()),
+        ];
+        let id = victim.greeting().connection_id;
+        // It means what runs or waits now, and nobody does.
+        killer.run(&format!("KILL QUERY {id}")).await.unwrap();
+        turn(&mut victim).await;
+        holder.run("BEGIN").await.unwrap();
+        holder.run("INSERT INTO t VALUES ('holder')").await.unwrap();
+        for (code, body) in &commands {
+            // Not of the next one either.
+            killer.run(&format!("KILL QUERY {id}")).await.unwrap();
+            victim.send(*code, body).await.unwrap();
+            waits(&weir).await;
+            killer.run(&format!("KILL QUERY {id}")).await.unwrap();
+            let response = victim.receive(*code).await.unwrap();
+            let err = response.err().unwrap_or_else(|| panic!("{flavor:?} {code:#x}: {response:?}"));
+            let text = "Query execution was interrupted";
+            assert_eq!((err.code, err.state.as_str(), err.message.as_str()), (1317, "70100", text), "{err}");
+            numbered(&response, 1);
+        }
+        assert_eq!(metric(&weir, "weir_pool_waiting").await, 0.0, "{flavor:?}");
+        holder.run("COMMIT").await.unwrap();
+        assert_eq!(row(&mut victim, "SELECT GROUP_CONCAT(v) FROM t").await, "holder", "{flavor:?}");
+        assert_eq!(execute(&mut victim, statement, &[], true).await.err(), None);
+        assert_eq!(opened(&weir).await, 1.0);
+    }
+}
+
+#[tokio::test]
+async fn p43_kill_ends_the_session_whose_command_waits_for_a_connection() {
+    for (flavor, server) in &both() {
+        database(server, "sh_killv", &["CREATE TABLE t (v VARCHAR(10))"]).await;
+        let weir = sharing(server, 1, "queue_timeout = \"50s\"\n", "");
+        let [mut holder, mut killer] = clients(&weir, "sh_killv").await;
+        holder.run("BEGIN").await.unwrap();
+        holder.run("INSERT INTO t VALUES ('holder')").await.unwrap();
+        // MySQL has no COM_PROCESS_KILL any more.
+        let kills = ["KILL", "KILL CONNECTION", "COM_PROCESS_KILL"];
+        let kinds = if *flavor == Flavor::MariaDb { &kills[..] } else { &kills[..2] };
+        for kill in kinds {
+            holder.run("COMMIT").await.unwrap();
+            let mut victim = client(&weir, "sh_killv").await;
+            holder.run("BEGIN").await.unwrap();
+            holder.run("INSERT INTO t VALUES ('holder')").await.unwrap();
+            victim.send(command::QUERY, b"INSERT INTO t VALUES ('victim')").await.unwrap();
+            waits(&weir).await;
+            let id = victim.greeting().connection_id;
+            let response = match *kill {
+                "COM_PROCESS_KILL" => killer.command(command::PROCESS_KILL, &id.to_le_bytes()).await,
+                _ => killer.query(format!("{kill} {id}")).await,
+            };
+            assert_eq!(response.unwrap().err(), None, "{flavor:?}: {kill}");
+            let response = victim.receive(command::QUERY).await.unwrap();
+            let expected = if *flavor == Flavor::MariaDb { 1927 } else { 1317 };
+            let err = response.err().map(|err| (err.code, err.state.as_str()));
+            assert_eq!(err, Some((expected, "70100")), "{flavor:?} {kill}: {response:?}");
+            numbered(&response, 1);
+            assert!(victim.stream().read_packet().await.unwrap().is_none(), "{flavor:?} {kill}: it goes on");
+        }
+        holder.run("COMMIT").await.unwrap();
+        let ran = row(&mut killer, "SELECT COUNT(*) FROM t WHERE v = 'victim'").await;
+        assert_eq!(ran, "0", "{flavor:?}");
+    }
+}
+
+/// Where connections that are not shared are as many as there may be, the wait is for one of those to end.
+#[tokio::test]
+async fn p43_kill_query_ends_the_command_that_waits_for_others_to_leave() {
+    for (flavor, server) in &both() {
+        database(server, "sh_killo", &[]).await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        admin.run("DROP USER IF EXISTS sh_killo").await.unwrap();
+        admin.run("CREATE USER sh_killo IDENTIFIED BY 'own-pw'").await.unwrap();
+        let own = "[[user]]\nname = \"sh_killo\"\npassword = \"own-pw\"\nsharing = \"session\"\n";
+        let weir = sharing(server, 2, "queue_timeout = \"50s\"\n", own);
+        let [mut other, mut victim, mut killer] = clients(&weir, "sh_killo").await;
+        other.run("BEGIN").await.unwrap();
+        let mut holder = ConnectOptions::tcp(weir.addr(), "sh_killo", "own-pw").connect().await.unwrap();
+        victim.send(command::QUERY, b"SELECT 'it waits'").await.unwrap();
+        // It does not wait in the queue: the pool has let it open a connection.
+        taken(&mut killer).await;
+        assert_eq!(metric(&weir, "weir_pool_waiting").await, 0.0, "{flavor:?}");
+        let id = victim.greeting().connection_id;
+        killer.run(&format!("KILL QUERY {id}")).await.unwrap();
+        let response = victim.receive(command::QUERY).await.unwrap();
+        assert_eq!(response.err().map(|err| err.code), Some(1317), "{flavor:?}: {response:?}");
+        turn(&mut holder).await;
+        holder.quit().await.unwrap();
+        turn(&mut victim).await;
+        other.run("COMMIT").await.unwrap();
+    }
+}
