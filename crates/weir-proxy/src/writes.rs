@@ -4,7 +4,7 @@
 use crate::session::Session;
 use std::time::Instant;
 use weir_cache::Selector;
-use weir_session::Schema;
+use weir_session::{PinReason, Schema};
 use weir_sql::{StatementKind, read_facts};
 use weir_wire::command as com;
 
@@ -26,7 +26,9 @@ impl Session {
             | com::PROCESS_INFO
             | com::SET_OPTION => true,
             com::QUERY | com::STMT_EXECUTE => {
-                let plain = sharing.doing.with(|statement| statement.pins.is_empty());
+                let plain = sharing
+                    .doing
+                    .with(|statement| statement.pins.without(PinReason::FoundRows.into()).is_empty());
                 matches!(kind, Some(StatementKind::Use | StatementKind::Set))
                     || (plain && kind == Some(StatementKind::Read))
             }

@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bare_link;
+mod cache;
+mod cache_exact;
+mod cache_kit;
 mod capabilities;
 mod command_line;
 mod compression;

@@ -1,0 +1,172 @@
+//! The result cache: what is answered from memory, and what never is.
+
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+#[tokio::test]
+async fn a_read_that_a_rule_names_is_answered_from_memory_until_something_ends_that() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_serve_t", "ca_serve_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            let [mut one, mut two] = clients(&weir, name).await;
+            assert_eq!(value(&mut one, 1).await, "one", "{flavor:?} {mode}");
+            change(server, &format!("UPDATE {name}.t SET v='changed'")).await;
+            assert_eq!(value(&mut one, 1).await, "one", "{flavor:?} {mode}");
+            assert_eq!(value(&mut two, 1).await, "one", "{flavor:?} {mode}");
+            assert_eq!(value(&mut two, 2).await, "changed", "{flavor:?} {mode}: another statement");
+            let bypass = "/*nocache*/ SELECT v FROM t WHERE id=1";
+            assert_eq!(row(&mut two, bypass).await, "changed", "{flavor:?} {mode}");
+            assert_eq!(value(&mut two, 1).await, "one", "{flavor:?} {mode}: a bypass leaves the entry");
+            let wipe = "/*wipe*/ SELECT v FROM t WHERE id=1";
+            assert_eq!(row(&mut two, wipe).await, "changed", "{flavor:?} {mode}");
+            assert_eq!(value(&mut one, 1).await, "changed", "{flavor:?} {mode}: a wipe stores anew");
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_rule_and_under_one_that_says_off_nothing_is() {
+    let off = "[[rule]]\nname = \"off\"\nmatch = { table = \"t\" }\ncache = { mode = \"off\" }\n";
+    let other = ALL.replace("kind = \"read\"", "table = \"elsewhere\"");
+    for (flavor, server) in &both() {
+        table(server, "ca_off").await;
+        for rules in ["", &other, &format!("{off}{ALL}")] {
+            let weir = sharing(server, 4, "", rules);
+            let [mut client] = clients(&weir, "ca_off").await;
+            for n in 0..3 {
+                change(server, &format!("UPDATE ca_off.t SET v='{n}'")).await;
+                assert_eq!(value(&mut client, 1).await, n.to_string(), "{flavor:?} {rules}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_ends_with_its_time() {
+    let rules = ALL.replace("1h", "300ms");
+    let server = server(Flavor::MariaDb);
+    table(&server, "ca_ttl").await;
+    let weir = sharing(&server, 4, "", &rules);
+    let [mut client] = clients(&weir, "ca_ttl").await;
+    assert_eq!(value(&mut client, 1).await, "one");
+    change(&server, "UPDATE ca_ttl.t SET v='changed'").await;
+    until("the answer is too old", async || (value(&mut client, 1).await == "changed").then_some(())).await;
+}
+
+#[tokio::test]
+async fn nothing_of_a_transaction_is_kept_or_served() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_trx_t", "ca_trx_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            let [mut one, mut two] = clients(&weir, name).await;
+            for begin in ["BEGIN", "SET autocommit=0", "START TRANSACTION READ ONLY"] {
+                let at = format!("{flavor:?} {mode} {begin}");
+                assert_eq!(value(&mut two, 1).await, "one", "{at}");
+                one.run(begin).await.unwrap();
+                if !begin.ends_with("READ ONLY") {
+                    one.run("UPDATE t SET v='never committed' WHERE id=1").await.unwrap();
+                    assert_eq!(value(&mut one, 1).await, "never committed", "{at}");
+                    assert_eq!(value(&mut one, 1).await, "never committed", "{at}");
+                }
+                let third = format!("SELECT v AS `{begin}` FROM t WHERE id=3");
+                assert_eq!(row(&mut one, &third).await, "three", "{at}");
+                one.run("ROLLBACK").await.unwrap();
+                one.run("SET autocommit=1").await.unwrap();
+                assert_eq!(value(&mut two, 1).await, "one", "{at}");
+                assert_eq!(value(&mut one, 1).await, "one", "{at}");
+                change(server, &format!("UPDATE {name}.t SET v='direct' WHERE id=3")).await;
+                assert_eq!(
+                    row(&mut two, &third).await,
+                    "direct",
+                    "{at}: the read in the transaction was not kept"
+                );
+                change(server, &format!("UPDATE {name}.t SET v='three' WHERE id=3")).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_sees_its_own_writes_at_once() {
+    for (flavor, server) in &both() {
+        table(server, "ca_own").await;
+        for (lax, expected) in [("", "mine"), (", own_writes = false", "one")] {
+            change(server, "UPDATE ca_own.t SET v='one' WHERE id=1").await;
+            let rules = ALL.replace("ttl = \"1h\"", &format!("ttl = \"1h\"{lax}"));
+            let weir = sharing(server, 4, "", &rules);
+            let [mut one, mut two] = clients(&weir, "ca_own").await;
+            assert_eq!(value(&mut one, 1).await, "one", "{flavor:?}");
+            one.run("UPDATE t SET v='mine' WHERE id=1").await.unwrap();
+            assert_eq!(value(&mut two, 1).await, "one", "{flavor:?}: others have the rule's time");
+            assert_eq!(value(&mut one, 1).await, expected, "{flavor:?}{lax}");
+            // What the writer has asked for is newer than what was there.
+            assert_eq!(value(&mut two, 1).await, expected, "{flavor:?}{lax}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn executions_are_kept_by_their_parameters() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_ps_t", "ca_ps_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            let [mut one, mut two] = clients(&weir, name).await;
+            let first = one.prepare("SELECT v FROM t WHERE id=?").await.unwrap();
+            let second = two.prepare("SELECT v FROM t WHERE id=?").await.unwrap();
+            let int = |n: i64| [command::Param::Int(n)];
+            let before = execute(&mut one, first.id, &int(1), true).await;
+            let other = execute(&mut one, first.id, &int(2), false).await;
+            assert!(before.rows().next() != other.rows().next(), "{flavor:?} {mode}");
+            change(server, &format!("UPDATE {name}.t SET v='changed'")).await;
+            assert_eq!(execute(&mut one, first.id, &int(1), false).await, before, "{flavor:?} {mode}");
+            assert_eq!(execute(&mut two, second.id, &int(1), true).await, before, "{flavor:?} {mode}");
+            assert_eq!(value(&mut one, 1).await, "changed", "{flavor:?} {mode}: text is kept apart");
+            let text = [command::Param::Text("1".to_owned())];
+            let typed = execute(&mut two, second.id, &text, true).await;
+            assert!(typed.rows().next() != before.rows().next(), "{flavor:?} {mode}: another type");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_may_ask_next_is_as_after_a_run() {
+    let reads = ["SELECT SQL_CALC_FOUND_ROWS v FROM t ORDER BY id LIMIT 2", "SELECT v FROM t ORDER BY id"];
+    let nexts = [
+        "SELECT FOUND_ROWS()",
+        "SELECT ROW_COUNT()",
+        "SHOW WARNINGS",
+        "SHOW COUNT(*) WARNINGS",
+        "SELECT @@warning_count",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT ROW_COUNT(), FOUND_ROWS()",
+    ];
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_next_t", "ca_next_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            for sql in reads {
+                for next in nexts {
+                    let at = format!("{flavor:?} {mode}: {sql}; {next}");
+                    let mut direct = app(server.addr()).database(name).connect().await.unwrap();
+                    let [mut through] = clients(&weir, name).await;
+                    for client in [&mut direct, &mut through] {
+                        // Something else to be found if the read does not count.
+                        client.run("SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4").await.unwrap();
+                    }
+                    let expected = (direct.query(sql).await.unwrap(), direct.query(next).await.unwrap());
+                    through.query(sql).await.unwrap();
+                    change(server, &format!("INSERT INTO {name}.t VALUES (4, 'four')")).await;
+                    through.run("SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4").await.unwrap();
+                    let got = (through.query(sql).await.unwrap(), through.query(next).await.unwrap());
+                    assert_eq!(got, expected, "{at}");
+                    change(server, &format!("DELETE FROM {name}.t WHERE id=4")).await;
+                    change(server, "DO 0").await;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Who is given which answer from memory: each of these is a mistake that a cache with a loose key has made.
+
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+#[tokio::test]
+async fn sessions_that_differ_in_what_answers_depend_on_share_nothing() {
+    for (flavor, server) in &both() {
+        table(server, "ca_vary").await;
+        database(server, "ca_vary2", &["CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(40))"]).await;
+        change(server, "INSERT INTO ca_vary2.t VALUES (1, 'of the other schema')").await;
+        change(server, "UPDATE ca_vary.t SET v='\u{e9}' WHERE id=1").await;
+        let weir = sharing(server, 4, "", ALL);
+        for (vary, sql) in [
+            ("SET NAMES latin1", "SELECT v FROM t WHERE id=1"),
+            ("SET character_set_results=latin1", "SELECT v FROM t WHERE id=1"),
+            ("SET time_zone='+05:00'", "SELECT FROM_UNIXTIME(0) FROM t WHERE id=1"),
+            ("SET sql_mode='ANSI_QUOTES'", "SELECT \"v\" FROM t WHERE id=1"),
+            ("SET sql_mode='PIPES_AS_CONCAT'", "SELECT 1 || 0 FROM t WHERE id=1"),
+            ("SET div_precision_increment=9", "SELECT id/3 FROM t WHERE id=1"),
+            ("SET group_concat_max_len=4", "SELECT GROUP_CONCAT(v) FROM t"),
+            ("SET sql_select_limit=1", "SELECT v FROM t ORDER BY id"),
+            ("SET lc_time_names='de_DE'", "SELECT DATE_FORMAT('2026-03-01', '%M') FROM t WHERE id=1"),
+            ("USE ca_vary2", "SELECT v FROM t WHERE id=1"),
+        ] {
+            let at = format!("{flavor:?}: {vary}");
+            let mut direct = app(server.addr()).database("ca_vary").connect().await.unwrap();
+            let [mut plain, mut other] = clients(&weir, "ca_vary").await;
+            for client in [&mut direct, &mut plain] {
+                client.run("SET NAMES utf8mb4").await.unwrap();
+            }
+            other.run("SET NAMES utf8mb4").await.unwrap();
+            let expected = direct.query(sql).await.unwrap();
+            for _ in 0..2 {
+                assert_eq!(plain.query(sql).await.unwrap(), expected, "{at}");
+            }
+            direct.run(vary).await.unwrap();
+            other.run(vary).await.unwrap();
+            let varied = direct.query(sql).await.unwrap();
+            assert_ne!(varied, expected, "{at}: it should matter");
+            for _ in 0..2 {
+                assert_eq!(other.query(sql).await.unwrap(), varied, "{at}");
+                assert_eq!(plain.query(sql).await.unwrap(), expected, "{at}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_inside_a_statement_is_normalised() {
+    for (flavor, server) in &both() {
+        table(server, "ca_bytes").await;
+        let weir = sharing(server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_bytes").await;
+        let mut direct = app(server.addr()).database("ca_bytes").connect().await.unwrap();
+        for sql in [
+            "SELECT id+1 FROM t WHERE id=1",
+            "SELECT id + 1 FROM t WHERE id=1",
+            "SELECT id /*x*/ + 1 FROM t WHERE id=1",
+            "select id + 1 from t where id=1",
+            "SELECT 'a' 'b' FROM t WHERE id=1",
+            "SELECT 'ab' FROM t WHERE id=1",
+        ] {
+            let expected = direct.query(sql).await.unwrap();
+            assert_eq!(client.query(sql).await.unwrap(), expected, "{flavor:?}: {sql}");
+            for around in [format!("  {sql}"), format!("/* plain */ {sql} -- behind"), format!("{sql}\n")] {
+                assert_eq!(client.query(&around).await.unwrap(), expected, "{flavor:?}: {around}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn clients_of_each_form_of_the_protocol_get_their_own() {
+    for (flavor, server) in &both() {
+        table(server, "ca_form").await;
+        let weir = sharing(server, 8, "", ALL);
+        let forms: [fn(ConnectOptions) -> ConnectOptions; 4] = [
+            |o| o,
+            // Weir does not agree on the other where connections are shared.
+            |o| o.with(SHAPING).without(Caps::MARIADB_CACHE_METADATA),
+            |o| o.without(Caps::DEPRECATE_EOF),
+            |o| o.without(Caps::DEPRECATE_EOF).without(Caps::SESSION_TRACK),
+        ];
+        for round in 0..2 {
+            for (number, form) in forms.iter().enumerate() {
+                let mut direct = form(app(server.addr()).database("ca_form")).connect().await.unwrap();
+                let mut client = form(app(weir.addr()).database("ca_form")).connect().await.unwrap();
+                for sql in ["SELECT id, v FROM t ORDER BY id", "SELECT v FROM t WHERE id=17"] {
+                    let at = format!("{flavor:?}, form {number}, round {round}: {sql}");
+                    assert_eq!(client.query(sql).await.unwrap(), direct.query(sql).await.unwrap(), "{at}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_is_not_given_what_another_may_read() {
+    for (flavor, server) in &both() {
+        table(server, "ca_grant").await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        for sql in [
+            "DROP USER IF EXISTS ca_grant",
+            "CREATE USER ca_grant IDENTIFIED BY 'grant-pw'",
+            "GRANT SELECT ON ca_grant.t TO ca_grant",
+        ] {
+            admin.run(sql).await.unwrap();
+        }
+        let weir =
+            sharing(server, 8, "", &format!("[[user]]\nname = \"ca_grant\"\npassword = \"grant-pw\"\n{ALL}"));
+        let [mut app_client] = clients(&weir, "ca_grant").await;
+        let other = ConnectOptions::tcp(weir.addr(), "ca_grant", "grant-pw").database("ca_grant");
+        let mut other = other.connect().await.unwrap();
+        assert_eq!(value(&mut app_client, 1).await, "one", "{flavor:?}");
+        change(server, "UPDATE ca_grant.t SET v='changed'").await;
+        assert_eq!(value(&mut other, 1).await, "changed", "{flavor:?}: entries are of one user");
+        change(server, "UPDATE ca_grant.t SET v='again'").await;
+        assert_eq!(value(&mut other, 1).await, "changed", "{flavor:?}");
+        // What takes a right away through Weir ends what was kept.
+        app_client.run("REVOKE SELECT ON ca_grant.t FROM ca_grant").await.unwrap();
+        let refused = other.query("SELECT v FROM t WHERE id=1").await.unwrap();
+        assert!(refused.err().is_some(), "{flavor:?}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_changes_a_table_itself_ends_what_was_made_of_it() {
+    for (flavor, server) in &both() {
+        table(server, "ca_ddl").await;
+        let weir = sharing(server, 8, "", ALL);
+        let [mut one, mut two] = clients(&weir, "ca_ddl").await;
+        let all = "SELECT * FROM t WHERE id=1";
+        for (ddl, expected) in [
+            ("ALTER TABLE t ADD COLUMN w INT DEFAULT 5", "one|5"),
+            ("ALTER TABLE t DROP COLUMN v", "1|5"),
+            ("DROP TABLE t", ""),
+        ] {
+            row(&mut two, all).await;
+            one.run(ddl).await.unwrap();
+            let answer = two.query(all).await.unwrap();
+            match expected {
+                "" => assert!(answer.err().is_some(), "{flavor:?} {ddl}: {answer:?}"),
+                _ => assert!(row(&mut two, all).await.ends_with(expected), "{flavor:?} {ddl}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_a_temporary_one_hides_is_not_answered_from_memory() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_temp_t", "ca_temp_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            let [mut one, mut two] = clients(&weir, name).await;
+            assert_eq!(value(&mut one, 1).await, "one", "{flavor:?} {mode}");
+            one.run("CREATE TEMPORARY TABLE t (id INT, v VARCHAR(40))").await.unwrap();
+            one.run("INSERT INTO t VALUES (1, 'hidden')").await.unwrap();
+            assert_eq!(value(&mut one, 1).await, "hidden", "{flavor:?} {mode}");
+            assert_eq!(value(&mut two, 1).await, "one", "{flavor:?} {mode}");
+            one.run("DROP TEMPORARY TABLE t").await.unwrap();
+            assert_eq!(value(&mut one, 1).await, "one", "{flavor:?} {mode}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_names_hide_is_looked_up_before_anything_is_kept() {
+    for (flavor, server) in &both() {
+        table(server, "ca_names").await;
+        for sql in [
+            "CREATE VIEW ca_names.plain AS SELECT id, v FROM ca_names.t",
+            "CREATE VIEW ca_names.deep AS SELECT id, v FROM ca_names.plain",
+            "CREATE VIEW ca_names.timed AS SELECT id, NOW(6) AS v FROM ca_names.t",
+            "CREATE VIEW ca_names.deep_timed AS SELECT id, v FROM ca_names.timed",
+            "CREATE TABLE ca_names.clock (id INT, v TIME)",
+            "INSERT INTO ca_names.clock VALUES (1, '10:00')",
+            "CREATE FUNCTION ca_names.f() RETURNS VARCHAR(40) NO SQL RETURN UUID()",
+        ] {
+            change(server, sql).await;
+        }
+        for views in [false, true] {
+            let rules = ALL.replace("ttl = \"1h\"", &format!("ttl = \"1h\", views = {views}"));
+            let weir = sharing(server, 4, "", &rules);
+            let [mut client] = clients(&weir, "ca_names").await;
+            for (sql, kept) in [
+                ("SELECT v FROM plain WHERE id=1", true),
+                ("SELECT v FROM deep WHERE id=1", true),
+                ("SELECT v FROM timed WHERE id=1", views),
+                ("SELECT v FROM deep_timed WHERE id=1", views),
+                ("SELECT f() AS v FROM t WHERE id=1", false),
+            ] {
+                let before = row(&mut client, sql).await;
+                change(server, &format!("UPDATE ca_names.t SET v='{sql:.20}{views}'").replace("='S", "='s"))
+                    .await;
+                let after = row(&mut client, sql).await;
+                assert_eq!(before == after, kept, "{flavor:?}, views = {views}: {sql}");
+            }
+            let timed = "SELECT v FROM clock WHERE id=1";
+            row(&mut client, timed).await;
+            change(server, "UPDATE ca_names.clock SET v=ADDTIME(v, '0:01')").await;
+            let mut direct = app(server.addr()).database("ca_names").connect().await.unwrap();
+            assert_eq!(row(&mut client, timed).await, row(&mut direct, timed).await, "{flavor:?}");
+        }
+    }
+}
