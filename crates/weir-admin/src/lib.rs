@@ -1,16 +1,33 @@
-//! The HTTP face of Weir: `/healthz`, `/readyz` and `/metrics`.
+//! The HTTP face of Weir: `/healthz`, `/readyz`, `/metrics`, and the REST API under `/api/v1`.
 //!
-//! This crate reads what other floors count and tell; it must not decide anything about clients, servers or
-//! their traffic, and nothing in the house depends on it but the roof. It asks for no password: whoever may
-//! reach `listen.admin` may read, so it shows no secrets and no statements.
+//! This crate shows what other floors count and tell, and carries requests to [`Control`], which the roof implements;
+//! it must not decide anything about clients, servers or their traffic, and nothing in the house depends on it but the
+//! roof. It asks for no password, so `listen.admin` is an address of this machine only, and it shows no secrets and no
+//! statements of clients.
 
+mod api;
+mod cached;
+mod control;
+mod error;
+mod explained;
 mod process;
 mod routes;
+mod rules;
 mod serve;
+#[cfg(test)]
+mod testing;
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
+pub use api::openapi;
+pub use cached::{CacheState, Covered, RuleCacheState, Selection};
+pub use control::Control;
+pub use error::{ApiError, Code, ErrorBody};
+pub use explained::{
+    Action, CachePlan, DigestShown, Explanation, Facts, KeyPart, Question, Route, Tested, Tried, Verdict,
+};
+pub use rules::{CacheCounts, Changed, Move, NewRule, Place, RuleState, RuleTable, RuleText};
 pub use serve::serve;
 pub use weir_stats::Readiness;
 use weir_stats::Stats;
@@ -24,6 +41,7 @@ pub struct AdminState {
     started: SystemTime,
     /// Metrics of other floors, asked for at each scrape.
     more: More,
+    control: Arc<dyn Control>,
 }
 
 /// Gives metrics that are counted elsewhere; several samples of one name stand together.
@@ -37,7 +55,8 @@ impl AdminState {
         version: &'static str,
         started: SystemTime,
         more: More,
+        control: Arc<dyn Control>,
     ) -> Arc<Self> {
-        Arc::new(Self { stats, readiness, version, started, more })
+        Arc::new(Self { stats, readiness, version, started, more, control })
     }
 }

@@ -9,19 +9,23 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use weir_stats::{Extra, Kind};
 
-use crate::{AdminState, process};
+use crate::{AdminState, api, process};
 
 /// Prometheus text format 0.0.4.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(crate) fn router(state: Arc<AdminState>) -> Router {
+    let api = api::router(Arc::clone(&state.control));
     Router::new()
-        .route("/", get(async || "weir: /healthz /readyz /metrics\n"))
+        .route("/", get(async || "weir: /healthz /readyz /metrics /api/v1/openapi.json\n"))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .fallback(async || (StatusCode::NOT_FOUND, "not found: try /healthz, /readyz or /metrics\n"))
+        .fallback(async || {
+            (StatusCode::NOT_FOUND, "not found: try /healthz, /readyz, /metrics or /api/v1/openapi.json\n")
+        })
         .with_state(state)
+        .nest("/api/v1", api)
 }
 
 async fn ready(State(state): State<Arc<AdminState>>) -> Response {

@@ -39,6 +39,17 @@ impl Address {
         Ok(Self::Unix(path))
     }
 
+    /// Whether only this machine can reach it: a unix socket, a loopback address, `localhost`.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => match host.parse::<IpAddr>() {
+                Ok(ip) => ip.to_canonical().is_loopback(),
+                Err(_) => host.eq_ignore_ascii_case("localhost"),
+            },
+        }
+    }
+
     /// Whether two listeners on these addresses would get in each other's way: the same address, or one of them
     /// is all addresses of the other's family.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {

@@ -31,6 +31,14 @@ fn listeners(root: &Found, findings: &mut Vec<Finding>) {
         }
         taken.push(address);
     }
+    if let Some(Entry { value: Value::Address(address), span }) = listen.entry("admin")
+        && !address.is_local()
+    {
+        let message = format!("`admin` would answer on {address}, and asks for no password");
+        let hint = "whoever reaches it can change rules and wipe the cache: use \"127.0.0.1:6034\" or \
+                    \"unix:/run/weir/admin.sock\"";
+        findings.push(Finding::new(span.clone(), message, hint));
+    }
     if let Some(Entry { value: Value::Addresses(addresses), span, .. }) = listen.entry("mysql")
         && addresses.is_empty()
         && !findings.iter().any(|finding| finding.is_within(span))

@@ -151,6 +151,13 @@ pub(crate) fn rule() -> &'static Section {
     &RULE
 }
 
+/// A text with nothing but `[[rule]]`.
+pub(crate) static RULES: Section = Section {
+    header: "",
+    doc: "Rules.",
+    keys: &[key("rule", Kind::Tables(&RULE), Default::Unset("none"), RULE.doc)],
+};
+
 pub(crate) static ROOT: Section = Section {
     header: "",
     doc: "The configuration of Weir.",
@@ -188,8 +195,9 @@ static LISTEN: Section = Section {
                 "admin",
                 Kind::Address,
                 Default::Unset("off"),
-                "Address of the HTTP listener for `/healthz`, `/readyz` and `/metrics`. It asks for no password: \
-                 keep it on an address that only your monitoring reaches.",
+                "Address of the HTTP listener for `/healthz`, `/readyz`, `/metrics` and the API by which rules are \
+                 changed and the cache is wiped. It asks for no password, so it must be of this machine only: \
+                 `127.0.0.1`, `[::1]`, `localhost` or a unix socket (mode 0660).",
             ),
             BOUND,
         ),

@@ -26,7 +26,7 @@ mod write;
 pub use address::{Address, AddressError};
 pub use diff::{Changes, diff};
 pub use json::{rule_from_json, rule_json};
-pub use loader::load;
+pub use loader::{load, load_admin, load_file, load_text};
 pub use parse::{from_backend, parse, parse_rule};
 pub use report::{Place, Problem, Report};
 pub use schema::schema;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::{Config, Report, parse};
+use crate::parse::parse_admin;
+use crate::{Address, Config, Report, parse};
 
 /// A secret or a certificate chain beyond this is a mistake, such as a device given for a file.
 const MAX_FILE: u64 = 1 << 20;
@@ -13,16 +14,29 @@ const MAX_FILE: u64 = 1 << 20;
 /// Reads the configuration in the file `path`, with the process's environment.
 pub fn load(path: impl AsRef<Path>) -> Result<Config, Report> {
     let path = path.as_ref();
-    let name = path.display().to_string();
-    match read(path) {
-        Ok(text) => {
-            let text = Zeroizing::new(text);
-            parse(&name, &text, &|variable| std::env::var(variable).ok(), &|path| read(path))
-        }
-        Err(error) => {
-            Err(Report::about(&name, format!("cannot read the file: {error}"), "give its path with -c FILE"))
-        }
-    }
+    load_text(path, &load_file(path)?)
+}
+
+/// Reads the configuration `text` as if it stood in the file `path`, with the process's environment.
+pub fn load_text(path: impl AsRef<Path>, text: &str) -> Result<Config, Report> {
+    let name = path.as_ref().display().to_string();
+    parse(&name, text, &|variable| std::env::var(variable).ok(), &|path| read(path))
+}
+
+/// Where the Weir with the configuration in the file `path` answers administrators; `None` if it does not. Nothing else
+/// is read or checked, so who asks need not be able to read the secrets that the file names.
+pub fn load_admin(path: impl AsRef<Path>) -> Result<Option<Address>, Report> {
+    let path = path.as_ref();
+    parse_admin(&path.display().to_string(), &load_file(path)?)
+}
+
+/// The text of a configuration file, which may hold secrets.
+pub fn load_file(path: impl AsRef<Path>) -> Result<Zeroizing<String>, Report> {
+    let path = path.as_ref();
+    read(path).map(Zeroizing::new).map_err(|error| {
+        let message = format!("cannot read the file: {error}");
+        Report::about(&path.display().to_string(), message, "give its path with -c FILE")
+    })
 }
 
 fn read(path: &Path) -> io::Result<String> {

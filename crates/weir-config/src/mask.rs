@@ -36,6 +36,11 @@ impl<'a> Masked<'a> {
         Self::of(keys::rule(), text, document, damaged)
     }
 
+    /// The same for a text with nothing but `[[rule]]`.
+    pub(crate) fn of_rules(text: &'a str, document: &DeTable<'_>, damaged: bool) -> Self {
+        Self::of(&keys::RULES, text, document, damaged)
+    }
+
     fn of(known: &Section, text: &'a str, document: &DeTable<'_>, damaged: bool) -> Self {
         let mut hidden = Vec::new();
         section(Some(known), document, &mut hidden);

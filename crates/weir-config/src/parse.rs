@@ -52,41 +52,87 @@ pub fn parse(
     Err(report(name, &masked, findings))
 }
 
-/// Reads one rule: the keys of a `[[rule]]`, without the header. `name` stands in the report.
+/// Reads one rule: the keys of a `[[rule]]`, with that header above them or without. `name` stands in the report.
 pub fn parse_rule(name: &str, text: &str) -> Result<Rule, Report> {
     if text.len() > MAX_BYTES {
         let message = format!("the rule has {} bytes", text.len());
         return Err(Report::about(name, message, format!("Weir reads {MAX_BYTES} bytes at most")));
     }
     let (document, errors) = DeTable::parse_recoverable(text);
+    let table = document.get_ref();
+    let has_header = table.contains_key("rule") && !table.contains_key("name");
     let absent = |_: &Path| Err(io::ErrorKind::NotFound.into());
     let inputs = Inputs { folder: Path::new(""), env: &|_| None, files: &absent };
     let mut walk = Walk { inputs, findings: Vec::new() };
-    let found = walk.section(keys::rule(), document.span(), document.get_ref());
+    let whole = walk.section(if has_header { &keys::RULES } else { keys::rule() }, document.span(), table);
     let mut findings = walk.findings;
-    checks::rule(&found, &mut findings);
-    let masked = Masked::of_rule(text, document.get_ref(), !errors.is_empty());
+    let masked = if has_header {
+        match whole.tables("rule") {
+            [] if findings.is_empty() => {
+                findings.push(Finding::new(0..text.len(), "there is no rule", "give one, with its `name`"));
+            }
+            [_, second, ..] => {
+                let (message, hint) = ("there is a second rule", "give one rule at a time");
+                findings.push(Finding::new(second.span.clone(), message, hint));
+            }
+            _ => {}
+        }
+        Masked::of_rules(text, table, !errors.is_empty())
+    } else {
+        Masked::of_rule(text, table, !errors.is_empty())
+    };
+    let found = whole.tables("rule").first().unwrap_or(&whole);
+    checks::rule(found, &mut findings);
     if !errors.is_empty() {
         findings = with_syntax(text, &masked, findings, &errors);
     }
-    match build::rule(&found) {
+    match build::rule(found) {
         Some(rule) if findings.is_empty() => Ok(rule),
         _ => Err(report(name, &masked, findings)),
     }
 }
 
-/// The configuration of `weir run --backend HOST:PORT [--listen HOST:PORT]`: one server, users by pass-through,
-/// clients at `listen` or 127.0.0.1:6033, no admin listener, as many server connections as clients.
-pub fn from_backend(backend: &str, listen: Option<&str>) -> Result<Config, Report> {
+/// Reads nothing but `listen.admin`, for those who look for a running Weir and may not read its secrets. Whatever else
+/// is wrong with the text does not matter. `None` where it is not given.
+pub(crate) fn parse_admin(name: &str, text: &str) -> Result<Option<Address>, Report> {
+    let (document, _) = DeTable::parse_recoverable(text);
+    let listen = document.get_ref().get("listen").and_then(|listen| listen.get_ref().as_table());
+    let Some(admin) = listen.and_then(|listen| listen.get("admin")) else { return Ok(None) };
+    let address = admin.get_ref().as_str().and_then(|address| address.parse::<Address>().ok());
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+    match address.map(|address| address.under(folder)) {
+        Some(Ok(address)) => Ok(Some(address)),
+        _ => Err(Report::about(name, "`admin` in `[listen]` is not an address", "`weir check` says why")),
+    }
+}
+
+/// The configuration of `weir run --backend HOST:PORT [--listen HOST:PORT] [--admin HOST:PORT]`: one server, users by
+/// pass-through, clients at `listen` or 127.0.0.1:6033, no admin listener without `admin`, as many server connections
+/// as clients.
+pub fn from_backend(backend: &str, listen: Option<&str>, admin: Option<&str>) -> Result<Config, Report> {
     let mut problems = Vec::new();
     let backend = argument("--backend", backend, &mut problems);
     let listen = listen.map(|listen| argument("--listen", listen, &mut problems));
+    let admin = admin.and_then(|admin| argument("--admin", admin, &mut problems));
     let mut config = parse("", BACKEND_ONLY, &|_| None, &|_| Err(io::ErrorKind::NotFound.into()))?;
     if let Some(address) = listen.flatten() {
         config.listen.mysql = vec![address];
     }
+    if let Some(address) = admin {
+        if !address.is_local() {
+            let message = format!("--admin {address}: it asks for no password");
+            problems.push(Problem::about(message, "use 127.0.0.1:PORT or unix:/PATH"));
+        }
+        if config.listen.mysql.iter().any(|other| other.overlaps(&address)) {
+            problems.push(Problem::about(
+                format!("--admin {address}: clients connect there"),
+                "choose another port",
+            ));
+        }
+        config.listen.admin = Some(address);
+    }
     if let Some(address) = backend {
-        if config.listen.mysql.contains(&address) {
+        if config.listen.mysql.contains(&address) || config.listen.admin.as_ref() == Some(&address) {
             let hint = "give the server's address to --backend, and another one to --listen";
             problems.push(Problem::about("Weir would connect to itself", hint));
         }
@@ -152,3 +198,6 @@ fn problem(masked: &Masked<'_>, finding: Finding) -> Problem {
     let place = finding.span.as_ref().map(|span| masked.place(span));
     Problem { message: finding.message, hint: finding.hint, place }
 }
+
+#[cfg(test)]
+mod tests;

@@ -149,17 +149,17 @@ fn a_difference_names_users_and_hides_their_passwords() {
 
 #[test]
 fn a_backend_is_enough() {
-    let config = weir_config::from_backend("db.example.com:3307", None).unwrap();
+    let config = weir_config::from_backend("db.example.com:3307", None, None).unwrap();
     assert_eq!(config.listen.mysql, ["127.0.0.1:6033".parse().unwrap()]);
     assert_eq!((config.listen.admin, config.auth.passthrough, config.users.len()), (None, true, 0));
     assert_eq!(config.servers[0].address.to_string(), "db.example.com:3307");
-    let config = weir_config::from_backend("unix:/run/mysqld/mysqld.sock", Some("[::]:3306")).unwrap();
+    let config = weir_config::from_backend("unix:/run/mysqld/mysqld.sock", Some("[::]:3306"), None).unwrap();
     assert_eq!(config.listen.mysql[0].to_string(), "[::]:3306");
 }
 
 #[test]
 fn bad_arguments_are_refused_at_once_without_their_secrets() {
-    let report = weir_config::from_backend("mysql://root:canary@db", Some("nowhere")).unwrap_err();
+    let report = weir_config::from_backend("mysql://root:canary@db", Some("nowhere"), None).unwrap_err();
     assert_eq!(report.problems().len(), 2);
     let text = report.render(false);
     assert!(
@@ -167,8 +167,8 @@ fn bad_arguments_are_refused_at_once_without_their_secrets() {
         "{text}"
     );
     assert!(!text.contains("canary") && !format!("{report:?}").contains("canary"));
-    assert!(weir_config::from_backend("127.0.0.1:6033", None).is_err(), "Weir would connect to itself");
-    assert!(weir_config::from_backend("127.0.0.1:1", Some("127.0.0.1:1")).is_err());
+    assert!(weir_config::from_backend("127.0.0.1:6033", None, None).is_err(), "Weir would connect to itself");
+    assert!(weir_config::from_backend("127.0.0.1:1", Some("127.0.0.1:1"), None).is_err());
 }
 
 #[test]
@@ -191,4 +191,44 @@ fn a_file_is_loaded_with_what_lies_beside_it() {
     assert!(weir_config::load(&file).unwrap_err().to_string().contains("1 MiB"));
     let absent = weir_config::load(folder.join("absent.toml")).unwrap_err();
     assert!(absent.to_string().contains("absent.toml"), "{absent}");
+}
+
+#[test]
+fn an_admin_address_without_a_file() {
+    let start = |admin| weir_config::from_backend("127.0.0.1:3306", None, Some(admin));
+    let admin = start("localhost:6034").unwrap().listen.admin.unwrap();
+    assert_eq!(admin, Address::Tcp { host: "localhost".to_owned(), port: 6034 });
+    for (bad, said) in [
+        ("0.0.0.0:6034", "asks for no password"),
+        ("127.0.0.1:6033", "clients connect there"),
+        ("127.0.0.1:3306", "connect to itself"),
+        ("here", "has no port"),
+    ] {
+        let report = start(bad).unwrap_err().to_string();
+        assert!(report.contains(said), "{bad}: {report}");
+    }
+}
+
+#[test]
+fn the_admin_address_is_of_this_machine_only() {
+    let with = |admin: &str| {
+        let text = format!(
+            "[listen]\nadmin = \"{admin}\"\n[[server]]\nname = \"a\"\naddress = \"127.0.0.1:3306\"\n"
+        );
+        weir_config::parse("weir.toml", &text, &|_| None, &files)
+    };
+    for good in
+        ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "localhost:1", "unix:a.sock"]
+    {
+        with(good).unwrap_or_else(|report| panic!("{good}: {report}"));
+    }
+    for bad in
+        ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "db.example.com:1", "localhost.example.com:1", "128.0.0.1:1"]
+    {
+        let report = with(bad).unwrap_err().to_string();
+        assert!(
+            report.contains("asks for no password") && report.contains("unix:/run/weir"),
+            "{bad}: {report}"
+        );
+    }
 }

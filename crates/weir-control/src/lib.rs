@@ -1,12 +1,14 @@
-//! Reload, drain, service notifications.
+//! Reload, drain, service notifications, and the rules' way back into the file.
 //!
 //! This crate decides when something changes and tells whether it may; carrying it out is the roof's. It must not
 //! touch a connection.
 
 mod notify;
 mod reload;
+mod save;
 mod watch;
 
 pub use notify::Service;
 pub use reload::{Outcome, Reloader};
+pub use save::{RulesPlan, SaveError};
 pub use watch::FileWatch;

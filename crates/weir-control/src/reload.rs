@@ -1,6 +1,6 @@
 //! Reading the configuration again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weir_config::{Changes, Config, diff, load};
 
 /// What a reload came to.
@@ -15,13 +15,19 @@ pub enum Outcome {
 /// The file that Weir was started with.
 #[derive(Debug)]
 pub struct Reloader {
-    path: PathBuf,
-    current: Config,
+    pub(crate) path: PathBuf,
+    pub(crate) current: Config,
+    /// The text that was last written into the file.
+    pub(crate) written: Option<zeroize::Zeroizing<String>>,
 }
 
 impl Reloader {
     pub fn new(path: PathBuf, current: Config) -> Self {
-        Self { path, current }
+        Self { path, current, written: None }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Reads and checks the file. Nothing has changed yet: the caller applies what is returned, and says so with
@@ -42,5 +48,6 @@ impl Reloader {
     /// `config` is in force now.
     pub fn applied(&mut self, config: Config) {
         self.current = config;
+        self.written = None;
     }
 }

@@ -30,7 +30,7 @@ mod verifiers;
 pub use accept::{accept_tcp, accept_unix};
 pub use connect::begin_connect;
 pub use direct::{send_at_once, send_before_close};
-pub use listen::{BoundUnix, ListenError, SocketFile, bind_tcp, bind_unix};
+pub use listen::{BoundUnix, ListenError, SocketFile, bind_tcp, bind_unix, bind_unix_with_mode};
 pub use packet_stream::{PacketError, PacketStream, write_all};
 pub use pem_files::MAX_PEM_FILE_BYTES;
 pub use scratch::{SCRATCH, with_scratch};

@@ -133,6 +133,15 @@ pub fn bind_tcp(host: &str, port: u16) -> Result<Vec<TcpListener>, ListenError> 
 /// # Errors
 /// All of [`ListenError`] that concern Unix sockets.
 pub fn bind_unix(path: &Path) -> Result<BoundUnix, ListenError> {
+    bind_unix_with_mode(path, 0o777)
+}
+
+/// As [`bind_unix`], for those whom the file's mode lets in: `mode` is that of open(2). Before it is set, nobody but the
+/// process's own user and who the umask lets may connect.
+///
+/// # Errors
+/// As [`bind_unix`].
+pub fn bind_unix_with_mode(path: &Path, mode: u32) -> Result<BoundUnix, ListenError> {
     let length = path.as_os_str().len();
     if length > MAX_UNIX_PATH_BYTES {
         return Err(ListenError::PathTooLong { path: path.to_owned(), length });
@@ -147,7 +156,7 @@ pub fn bind_unix(path: &Path) -> Result<BoundUnix, ListenError> {
     remove_stale(path)?;
     let listener = listen_unix(path).map_err(failed("create it"))?;
     let file = SocketFile::adopt(path).map_err(failed("find it again"))?;
-    fs::set_permissions(path, Permissions::from_mode(0o777)).map_err(failed("set its mode to 0777"))?;
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed("set its mode"))?;
     Ok(BoundUnix { listener, file })
 }
 

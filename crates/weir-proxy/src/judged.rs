@@ -23,7 +23,7 @@ pub(crate) const BELIEVED: Duration = Duration::from_secs(60);
 
 /// What hints before a statement ask of the cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct CacheHints {
+pub struct CacheHints {
     /// `/*nocache*/`
     pub bypass: bool,
     /// `/*wipe*/`
@@ -70,6 +70,13 @@ pub(crate) struct Names {
     pub epoch: u64,
     pub at: Instant,
     pub verdict: Result<(), Refusal>,
+}
+
+impl CacheHints {
+    /// Those before a statement.
+    pub fn of(sql: &[u8], mode: LexMode) -> Self {
+        read_hints(sql, mode)
+    }
 }
 
 impl Judged {

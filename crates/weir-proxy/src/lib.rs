@@ -59,6 +59,7 @@ mod writes;
 
 pub use accept::Accepted;
 pub use acceptor::Listener;
+pub use judged::CacheHints;
 pub use link::{Key, Link, PinCounts, PoolSettings, ServerPool};
 pub use probe::{look, probe};
 pub use registry::Registry;
@@ -66,4 +67,5 @@ pub use rules::RuleCount;
 pub use settings::{CacheSettings, Settings};
 pub use shared::Shared;
 pub use users::{Known, ListedUser, Users};
+pub use wish::text_refusal;
 pub use worker::{Dispatcher, WorkerHandle, start_workers};

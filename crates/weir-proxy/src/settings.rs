@@ -46,3 +46,14 @@ pub struct CacheSettings {
     /// Those of [`HintsFrom::Listed`].
     pub hint_users: Vec<String>,
 }
+
+impl CacheSettings {
+    /// Whether the hints in this user's statements are followed.
+    pub fn follows_hints(&self, user: &[u8]) -> bool {
+        match self.hints {
+            HintsFrom::All => true,
+            HintsFrom::Off => false,
+            HintsFrom::Listed => self.hint_users.iter().any(|name| name.as_bytes() == user),
+        }
+    }
+}

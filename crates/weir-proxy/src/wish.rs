@@ -1,18 +1,17 @@
 //! What the rules, its text and its session say about caching a statement.
 
 use crate::doing::Doing;
-use crate::judged::{Found, Judged, ScopeOf};
+use crate::judged::{CacheHints, Found, Judged, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Selector, Table, Tables, Terms};
-use weir_config::HintsFrom;
 use weir_model::ServerFamily;
 use weir_model::rule::{CacheMode, CacheRule, RuleCommand};
 use weir_policy::{Connection, RuleIndex};
 use weir_session::{FoundRows, PinReason, PinSet, Schema, Variable};
-use weir_sql::{LexMode, StatementKind, Uncacheable, trimmed_span};
+use weir_sql::{LexMode, ReadFacts, StatementKind, Uncacheable, trimmed_span};
 use weir_wire::attributes::statement_offset;
 use weir_wire::caps;
 use weir_wire::command as com;
@@ -186,16 +185,9 @@ impl Session {
         (rules, rule): (&Arc<Rules>, RuleIndex),
     ) -> Result<Wish, Refusal> {
         let judged = &found.judged;
-        if cache.mode == CacheMode::Off || cache.ttl.is_zero() {
-            return Err(Refusal::RuleOff);
-        }
         let hints = self.follows_hints().then_some(&judged.hints);
-        if hints.is_some_and(|hints| hints.bypass) {
-            return Err(Refusal::Bypass);
-        }
-        judged.facts.verdict.map_err(refusal)?;
-        if judged.facts.needs_resolving() {
-            return Err(Refusal::StoredFunction);
+        if let Some(reason) = text_refusal(&cache, hints, &judged.facts) {
+            return Err(reason);
         }
         if let Some(reason) = asked.bound.as_ref().and_then(|bound| bound.refusal) {
             return Err(reason);
@@ -233,14 +225,7 @@ impl Session {
     }
 
     fn follows_hints(&self) -> bool {
-        let settings = self.worker.shared.settings.load();
-        match settings.cache.hints {
-            HintsFrom::All => true,
-            HintsFrom::Off => false,
-            HintsFrom::Listed => {
-                settings.cache.hint_users.iter().any(|user| user.as_bytes() == &*self.identity.user)
-            }
-        }
+        self.worker.shared.settings.load().cache.follows_hints(&self.identity.user)
     }
 
     /// What in the session speaks against it.
@@ -370,6 +355,20 @@ fn pins_refusal(pins: PinSet) -> Option<Refusal> {
         () if pins.contains(P::TemporaryTable) => Some(Refusal::TemporaryTable),
         () => Some(Refusal::SessionUnknown),
     }
+}
+
+/// What speaks against the cache as far as a rule, the hints that are followed, and the text tell.
+pub fn text_refusal(rule: &CacheRule, hints: Option<&CacheHints>, facts: &ReadFacts) -> Option<Refusal> {
+    if rule.mode == CacheMode::Off || rule.ttl.is_zero() {
+        return Some(Refusal::RuleOff);
+    }
+    if hints.is_some_and(|hints| hints.bypass) {
+        return Some(Refusal::Bypass);
+    }
+    if let Err(reason) = facts.verdict {
+        return Some(refusal(reason));
+    }
+    facts.needs_resolving().then_some(Refusal::StoredFunction)
 }
 
 /// The cache's word for what speaks against a text.

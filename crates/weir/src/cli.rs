@@ -1,7 +1,11 @@
 //! The command line.
 
+mod verbs;
+
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+
+pub use verbs::{At, CacheVerb, ExplainArgs, RulesVerb};
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
 /// both sides, and needs no change to either.
@@ -27,12 +31,20 @@ pub enum Command {
     },
     /// Print the JSON schema of weir.toml, for editors
     ConfigSchema,
+    /// List, test and change the rules of a running Weir
+    #[command(subcommand)]
+    Rules(Box<RulesVerb>),
+    /// Look at the result cache of a running Weir, or wipe it
+    #[command(subcommand)]
+    Cache(CacheVerb),
+    /// Tell what a running Weir would do with a statement, and why; it is not run
+    Explain(ExplainArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct Source {
     /// The configuration file
-    #[arg(short, long, value_name = "FILE", required_unless_present = "backend", conflicts_with_all = ["backend", "listen"])]
+    #[arg(short, long, value_name = "FILE", required_unless_present = "backend", conflicts_with_all = ["backend", "listen", "admin"])]
     pub config: Option<PathBuf>,
     /// Without a file: the server to stand in front of
     #[arg(long, value_name = "HOST:PORT|unix:/PATH")]
@@ -40,4 +52,8 @@ pub struct Source {
     /// Without a file: where clients connect [default: 127.0.0.1:6033]
     #[arg(long, value_name = "HOST:PORT|unix:/PATH", requires = "backend")]
     pub listen: Option<String>,
+    /// Without a file: where `weir rules`, `weir cache` and `weir explain` reach it, of this machine only
+    /// [default: nowhere]
+    #[arg(long, value_name = "HOST:PORT|unix:/PATH", requires = "backend")]
+    pub admin: Option<String>,
 }

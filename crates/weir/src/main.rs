@@ -2,8 +2,11 @@
 
 mod build;
 mod cli;
+mod control;
 mod logging;
+mod metrics;
 mod run;
+mod verbs;
 
 use clap::Parser;
 use cli::{Cli, Command, Source};
@@ -38,6 +41,9 @@ fn main() -> ExitCode {
             },
             Err(report) => bad(&report),
         },
+        Command::Rules(verb) => started(verbs::rules(*verb)),
+        Command::Cache(verb) => started(verbs::cache(verb)),
+        Command::Explain(args) => started(verbs::explain(args)),
         Command::ConfigSchema => {
             println!("{:#}", weir_config::schema());
             ExitCode::SUCCESS
@@ -60,11 +66,12 @@ fn check(config: &Config) -> anyhow::Result<()> {
 }
 
 fn load(source: &Source) -> Result<Config, Report> {
+    let (listen, admin) = (source.listen.as_deref(), source.admin.as_deref());
     match (&source.config, &source.backend) {
         (Some(path), _) => weir_config::load(path),
-        (None, Some(backend)) => weir_config::from_backend(backend, source.listen.as_deref()),
+        (None, Some(backend)) => weir_config::from_backend(backend, listen, admin),
         // clap asks for one of the two; without either there is no server, and the report says so.
-        (None, None) => weir_config::from_backend("", source.listen.as_deref()),
+        (None, None) => weir_config::from_backend("", listen, admin),
     }
 }
 

@@ -1,8 +1,10 @@
 //! `weir run`: listeners, workers, signals, and the way out.
 
 use crate::build;
+use crate::control::{Keeper, Live};
 use crate::logging::{self, LevelSwitch};
-use anyhow::{Context, Result};
+use crate::metrics;
+use anyhow::{Context, Result, bail};
 use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,11 +14,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
-use weir_admin::{AdminState, Extra, Kind};
+use weir_admin::AdminState;
 use weir_auth::RsaKeyPair;
 use weir_config::{Address, Config};
 use weir_control::{FileWatch, Outcome, Reloader, Service};
-use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix};
+use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix, bind_unix_with_mode};
 use weir_pool::Upstream;
 use weir_proxy::{Dispatcher, Listener, Shared, WorkerHandle, look, start_workers};
 use weir_stats::{Readiness, Stats};
@@ -31,6 +33,9 @@ const COSTLY_RETRY: Duration = Duration::from_secs(30);
 /// How often it is looked whether the last client has gone while draining.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
 
+/// The mode of an admin socket: whoever may connect there may do all that there is.
+const ADMIN_SOCKET: u32 = 0o660;
+
 /// Runs Weir until it is told to stop.
 pub fn run(config: Config, path: Option<PathBuf>) -> Result<()> {
     let level = logging::start(&config.log);
@@ -41,43 +46,6 @@ pub fn run(config: Config, path: Option<PathBuf>) -> Result<()> {
     // A worker that cannot end (a stuck server) must not keep the process.
     runtime.shutdown_background();
     result
-}
-
-/// What is told of the shared connections.
-fn pool_metrics(shared: &Shared) -> Vec<Extra> {
-    let usage = shared.pool.usage();
-    let gauge = |name, help, value| Extra { name, help, kind: Kind::Gauge, labels: Vec::new(), value };
-    let mut list = vec![
-        gauge(
-            "weir_server_connections_open",
-            "Connections to the server, those being opened or closed included.",
-            shared.upstream.open().into(),
-        ),
-        gauge(
-            "weir_pool_connections_open",
-            "Shared connections open, or being opened.",
-            f64::from(usage.open),
-        ),
-        gauge(
-            "weir_pool_connections_idle",
-            "Shared connections that nobody uses now.",
-            f64::from(usage.idle),
-        ),
-        gauge(
-            "weir_pool_connections_pinned",
-            "Shared connections that sessions keep.",
-            f64::from(usage.pinned),
-        ),
-        gauge("weir_pool_waiting", "Statements and logins that wait for a connection.", usage.waiting as f64),
-    ];
-    list.extend(shared.pins.all().map(|(reason, count)| Extra {
-        name: "weir_pins_total",
-        help: "How often a session kept its connection beyond a statement, by reason.",
-        kind: Kind::Counter,
-        labels: vec![("reason", reason.to_owned())],
-        value: count as f64,
-    }));
-    list
 }
 
 /// A running Weir.
@@ -94,7 +62,7 @@ struct Running {
     /// Unix socket files, removed on the way out.
     _sockets: Vec<SocketFile>,
     service: Service,
-    reloader: Option<Reloader>,
+    keeper: Arc<Keeper>,
     /// Says when the file has changed.
     changed: mpsc::Receiver<()>,
     watch_file: bool,
@@ -126,15 +94,16 @@ impl Running {
         }
         let (stop_admin, stopped) = watch::channel(false);
         let mut admin = JoinSet::new();
+        let keeper = Arc::new(Keeper::new(path.clone().map(|path| Reloader::new(path, config.clone()))));
         if let Some(address) = &config.listen.admin {
             let shown = Arc::clone(&shared);
-            let pool = Box::new(move || pool_metrics(&shown));
             let state = AdminState::new(
                 stats,
                 Arc::clone(&readiness),
                 env!("CARGO_PKG_VERSION"),
                 SystemTime::now(),
-                pool,
+                Box::new(move || metrics::all(&shown)),
+                Arc::new(Live::new(Arc::clone(&shared), Arc::clone(&keeper))),
             );
             listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
         }
@@ -156,9 +125,9 @@ impl Running {
             service,
             watch_file: config.watch,
             drain_timeout: config.limits.drain_timeout,
-            changed: watch_file(path.clone(), &mut tasks),
+            changed: watch_file(path, &mut tasks),
             tasks,
-            reloader: path.map(|path| Reloader::new(path, config)),
+            keeper,
             level,
         })
     }
@@ -173,7 +142,8 @@ impl Running {
                 _ = term.recv() => break,
                 _ = int.recv() => break,
                 _ = hup.recv() => self.reload(),
-                Some(()) = self.changed.recv() => if self.watch_file { self.reload() },
+                // What the API has written is in force already.
+                Some(()) = self.changed.recv() => if self.watch_file && !self.keeper.is_own_change() { self.reload() },
                 () = beat(&mut heartbeat) => self.service.alive(),
             }
         }
@@ -183,7 +153,9 @@ impl Running {
 
     /// Reads the configuration again. On any error the old one stays, whole.
     fn reload(&mut self) {
-        let Some(reloader) = &mut self.reloader else {
+        let keeper = Arc::clone(&self.keeper);
+        let mut held = keeper.lock();
+        let Some(reloader) = held.as_mut() else {
             tracing::warn!(
                 event = "reload_refused",
                 "weir was started without a file; there is nothing to read again"
@@ -310,11 +282,17 @@ fn listen_admin(
         Address::Tcp { host, port } => {
             for listener in bind_tcp(host, *port)? {
                 let listener = TcpListener::from_std(listener)?;
+                let bound = listener.local_addr()?.ip().to_canonical();
+                if !bound.is_loopback() {
+                    bail!(
+                        "listen.admin: {host} is {bound} on this machine, and asks for no password; use 127.0.0.1"
+                    );
+                }
                 tasks.spawn(weir_admin::serve(listener, Arc::clone(&state), shutdown(stopped.clone())));
             }
         }
         Address::Unix(path) => {
-            let BoundUnix { listener, file } = bind_unix(path)?;
+            let BoundUnix { listener, file } = bind_unix_with_mode(path, ADMIN_SOCKET)?;
             sockets.push(file);
             let listener = UnixListener::from_std(listener)?;
             tasks.spawn(weir_admin::serve(listener, state, shutdown(stopped)));

@@ -27,6 +27,7 @@ async fn start(bounds: Bounds) -> Admin {
         "1.2.3",
         SystemTime::now(),
         Box::new(Vec::new),
+        Arc::new(crate::testing::Fake::default()),
     );
     let (stop, stopped) = oneshot::channel();
     let served = tokio::spawn(serve_within(bounds, listener, state, async {
@@ -169,8 +170,14 @@ async fn shutdown_ends_idle_connections_and_the_listener() {
 async fn a_unix_socket_serves_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("admin.sock");
-    let state =
-        AdminState::new(Stats::new(1), Arc::default(), "1.2.3", SystemTime::now(), Box::new(Vec::new));
+    let state = AdminState::new(
+        Stats::new(1),
+        Arc::default(),
+        "1.2.3",
+        SystemTime::now(),
+        Box::new(Vec::new),
+        Arc::new(crate::testing::Fake::default()),
+    );
     let served = tokio::spawn(serve(UnixListener::bind(&path).unwrap(), state, std::future::pending()));
     let stream = UnixStream::connect(&path).await.unwrap();
     let answer = ask(stream, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;

@@ -153,7 +153,7 @@ fn other(key: &Key) -> String {
         Kind::Name { .. } => "\"other\"".to_owned(),
         Kind::Names { .. } => "[\"other\"]".to_owned(),
         Kind::Pem(_) => "\"other.pem\"".to_owned(),
-        Kind::Address => "\"192.0.2.1:1\"".to_owned(),
+        Kind::Address => "\"127.0.0.3:1\"".to_owned(),
         Kind::Addresses => "[\"192.0.2.2:2\"]".to_owned(),
         Kind::Network => "\"192.0.2.0/24\"".to_owned(),
         Kind::Networks => "[\"192.0.2.0/24\"]".to_owned(),

@@ -140,8 +140,23 @@ fn one_rule_is_checked_as_in_a_file() {
         ("name = \"a\"\nmatch = { pattern = '(' }", "unclosed group"),
         ("name = \"a\"\nmatches = {}", "there is no key `matches`"),
         ("name = ", "not TOML"),
+        ("[[rule]]\nname = \"a b\"\nmatch = {}", "rule:2:8"),
+        ("[[rule]]\nmatch = {}", "`name` is missing in `[[rule]]`"),
+        ("[[rule]]\nname = \"a\"\nmatch = {}\n[[rule]]\nname = \"b\"\nmatch = {}", "there is a second rule"),
+        ("[rule]\nname = \"a\"\nmatch = {}", "write [[rule]], in double brackets"),
+        ("[[rule]]\nname = \"a\"\nmatch = {}\n[[server]]\nname = \"x\"", "there is no key `server`"),
+        ("rule = []", "there is no rule"),
     ] {
         let report = parse_rule("the rule", text).map(drop).map_err(|report| report.to_string());
         assert!(report.as_ref().is_err_and(|report| report.contains(expected)), "{text}: {report:?}");
     }
+}
+
+#[test]
+fn a_rule_may_have_its_header() {
+    for text in RULES {
+        assert_eq!(read(&format!("# mine\n[[rule]]\n{text}")), read(text));
+    }
+    let tables = "[[rule]]\nname = \"b\"\n[rule.match]\ntable = \"s.t\"\n[rule.cache]\nttl = \"90m\"\n";
+    assert_eq!(read(tables), read(RULES[1]));
 }

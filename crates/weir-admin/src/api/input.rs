@@ -1,0 +1,44 @@
+//! Reading a request's body.
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+
+use crate::error::{ApiError, Code};
+
+/// Bytes of a body at most. 1 MiB: what Weir reads of a configuration file, so no rule is longer.
+pub(super) const BODY_BYTES: usize = 1 << 20;
+
+/// A JSON body. A web page may send a form to any address, but not with this type of content unless that address
+/// agrees, and this one does not.
+pub(super) struct Body<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        if !header(CONTENT_TYPE).is_some_and(is_json) {
+            let message = "send the body as JSON, with the header Content-Type: application/json";
+            return Err(ApiError::new(Code::NotJson, message));
+        }
+        let too_large = || ApiError::new(Code::TooLarge, format!("a body has {BODY_BYTES} bytes at most"));
+        let declared = header(CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+        if declared.is_some_and(|length| length > BODY_BYTES as u64) {
+            return Err(too_large());
+        }
+        // Of what can fail here, a body that is too long is all that has somebody left to read the answer.
+        let bytes = to_bytes(body, BODY_BYTES).await.map_err(|_| too_large())?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            ApiError::new(Code::BadRequest, format!("the body is not what is asked for here: {error}"))
+        })
+    }
+}
+
+/// `application/json`, in any case, with parameters or without.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}

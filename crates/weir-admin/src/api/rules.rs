@@ -1,0 +1,101 @@
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use super::input::Body;
+use super::{Controls, blocking, created};
+use crate::error::{ApiError, ErrorBody};
+use crate::rules::{Changed, Move, NewRule, RuleState, RuleTable, RuleText};
+
+/// The rules in force, in their order, with what was counted.
+#[utoipa::path(get, path = "/rules", tag = "rules", operation_id = "list_rules", responses((status = 200, body = RuleTable)))]
+pub(super) async fn list(State(control): State<Controls>) -> Result<Json<RuleTable>, ApiError> {
+    blocking(control, |control| Ok(control.rules())).await
+}
+
+/// Adds a rule.
+#[utoipa::path(
+    post, path = "/rules", tag = "rules", operation_id = "add_rule", request_body = NewRule,
+    responses(
+        (status = 201, body = Changed),
+        (status = 404, description = "`unknown_rule`: of the place", body = ErrorBody),
+        (status = 409, description = "`duplicate_rule`, `file_changed`", body = ErrorBody),
+        (status = 422, description = "`bad_rule`", body = ErrorBody),
+        (status = 500, description = "`file_not_written`", body = ErrorBody),
+    )
+)]
+pub(super) async fn add(
+    State(control): State<Controls>,
+    Body(new): Body<NewRule>,
+) -> Result<Response, ApiError> {
+    created(control, move |control| control.add(&new)).await
+}
+
+/// One rule.
+#[utoipa::path(
+    get, path = "/rules/{name}", tag = "rules", operation_id = "show_rule", params(("name" = String, Path)),
+    responses((status = 200, body = RuleState), (status = 404, description = "`unknown_rule`", body = ErrorBody))
+)]
+pub(super) async fn show(
+    State(control): State<Controls>,
+    Path(name): Path<String>,
+) -> Result<Json<RuleState>, ApiError> {
+    blocking(control, move |control| control.rule(&name)).await
+}
+
+/// Puts a rule in the place of another.
+#[utoipa::path(
+    put, path = "/rules/{name}", tag = "rules", operation_id = "replace_rule", params(("name" = String, Path)),
+    request_body = RuleText,
+    responses(
+        (status = 200, body = Changed),
+        (status = 404, description = "`unknown_rule`", body = ErrorBody),
+        (status = 409, description = "`duplicate_rule`, `file_changed`", body = ErrorBody),
+        (status = 422, description = "`bad_rule`", body = ErrorBody),
+        (status = 500, description = "`file_not_written`", body = ErrorBody),
+    )
+)]
+pub(super) async fn replace(
+    State(control): State<Controls>,
+    Path(name): Path<String>,
+    Body(new): Body<RuleText>,
+) -> Result<Json<Changed>, ApiError> {
+    blocking(control, move |control| control.replace(&name, &new)).await
+}
+
+/// Removes a rule. What it had stored is no longer served.
+#[utoipa::path(
+    delete, path = "/rules/{name}", tag = "rules", operation_id = "remove_rule", params(("name" = String, Path)),
+    responses(
+        (status = 200, body = Changed),
+        (status = 404, description = "`unknown_rule`", body = ErrorBody),
+        (status = 409, description = "`file_changed`", body = ErrorBody),
+        (status = 500, description = "`file_not_written`", body = ErrorBody),
+    )
+)]
+pub(super) async fn remove(
+    State(control): State<Controls>,
+    Path(name): Path<String>,
+) -> Result<Json<Changed>, ApiError> {
+    blocking(control, move |control| control.remove(&name)).await
+}
+
+/// Puts a rule of the list somewhere else.
+#[utoipa::path(
+    post, path = "/rules/{name}/move", tag = "rules", operation_id = "move_rule", params(("name" = String, Path)),
+    request_body = Move,
+    responses(
+        (status = 200, body = Changed),
+        (status = 404, description = "`unknown_rule`", body = ErrorBody),
+        (status = 409, description = "`file_changed`", body = ErrorBody),
+        (status = 422, description = "`bad_rule`: beside itself", body = ErrorBody),
+        (status = 500, description = "`file_not_written`", body = ErrorBody),
+    )
+)]
+pub(super) async fn move_to(
+    State(control): State<Controls>,
+    Path(name): Path<String>,
+    Body(to): Body<Move>,
+) -> Result<Json<Changed>, ApiError> {
+    blocking(control, move |control| control.move_to(&name, &to.place)).await
+}

@@ -1,0 +1,68 @@
+//! What the API asks of the rest of Weir.
+
+use crate::cached::{CacheState, Covered, Selection};
+use crate::error::ApiError;
+use crate::explained::{Explanation, Question, Tested};
+use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
+
+/// What can be asked of a running Weir, and changed. The handlers of the API call this and nothing else.
+///
+/// Every method may block (a change writes a file), so it is called on a thread that may.
+pub trait Control: Send + Sync + 'static {
+    /// The rules in force, in their order, with what was counted.
+    fn rules(&self) -> RuleTable;
+
+    /// # Errors
+    /// When there is no rule of this name.
+    fn rule(&self, name: &str) -> Result<RuleState, ApiError>;
+
+    /// Puts one more rule into the list.
+    ///
+    /// # Errors
+    /// When the rule or its place is wrong, or the file could not be written. Nothing has changed then; so it is with
+    /// all changes.
+    fn add(&self, new: &NewRule) -> Result<Changed, ApiError>;
+
+    /// Puts a rule in the place of another, whose name it may keep or change.
+    ///
+    /// # Errors
+    /// As [`Control::add`], and when there is no rule `name`.
+    fn replace(&self, name: &str, new: &RuleText) -> Result<Changed, ApiError>;
+
+    /// Puts a rule of the list somewhere else.
+    ///
+    /// # Errors
+    /// As [`Control::add`], and when there is no rule `name`.
+    fn move_to(&self, name: &str, place: &Place) -> Result<Changed, ApiError>;
+
+    /// # Errors
+    /// As [`Control::add`], and when there is no rule `name`.
+    fn remove(&self, name: &str) -> Result<Changed, ApiError>;
+
+    /// Which rules match a statement. It is not run.
+    ///
+    /// # Errors
+    /// When the question makes no sense.
+    fn test(&self, question: &Question) -> Result<Tested, ApiError>;
+
+    /// What Weir would do with a statement, and why. It is not run.
+    ///
+    /// # Errors
+    /// When the question makes no sense.
+    fn explain(&self, question: &Question) -> Result<Explanation, ApiError>;
+
+    /// What the cache holds and has done.
+    fn cache(&self) -> CacheState;
+
+    /// What [`Control::wipe`] would remove.
+    ///
+    /// # Errors
+    /// When the selection names nothing, or what does not exist.
+    fn preview(&self, selection: &Selection) -> Result<Covered, ApiError>;
+
+    /// Removes entries of the cache.
+    ///
+    /// # Errors
+    /// As [`Control::preview`].
+    fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError>;
+}

@@ -1,0 +1,84 @@
+//! How a request is refused: a status, a word for programs, a sentence for people.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Why a request was refused. The body of every answer with a status of 400 and above.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorBody {
+    pub error: ApiError,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    pub code: Code,
+    /// What is wrong, and what to do about it. It may have several lines.
+    pub message: String,
+}
+
+impl ApiError {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// The word for a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The request cannot be understood.
+    BadRequest,
+    /// The header Host names no address of Weir: it may come from a web page by way of a name that was made to point here.
+    ForbiddenHost,
+    /// A web page of another site asks.
+    ForbiddenOrigin,
+    /// There is nothing at this path.
+    NotFound,
+    /// Not with this method.
+    MethodNotAllowed,
+    /// There is no rule of this name.
+    UnknownRule,
+    /// The cache has never held anything of this name.
+    NothingNamed,
+    /// There is already a rule of this name.
+    DuplicateRule,
+    /// The configuration file is not what Weir has read, so it is not written.
+    FileChanged,
+    /// The body is larger than 1 MiB.
+    TooLarge,
+    /// The body is not declared as `application/json`.
+    NotJson,
+    /// The rule, or the list with it, cannot take effect.
+    BadRule,
+    /// The configuration file cannot be written.
+    FileNotWritten,
+    /// A bug of Weir.
+    Internal,
+}
+
+impl Code {
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::ForbiddenHost | Self::ForbiddenOrigin => StatusCode::FORBIDDEN,
+            Self::NotFound | Self::UnknownRule | Self::NothingNamed => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::DuplicateRule | Self::FileChanged => StatusCode::CONFLICT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::BadRule => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::FileNotWritten | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.code.status(), Json(ErrorBody { error: self })).into_response()
+    }
+}

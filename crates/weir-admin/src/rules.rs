@@ -1,0 +1,147 @@
+//! Rules, as the API shows and takes them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// The rules in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RuleTable {
+    /// In the order in which they are tried.
+    pub rules: Vec<RuleState>,
+    /// The file that keeps them; null if Weir was started without one, and changes end with the process.
+    pub file: Option<String>,
+}
+
+/// One rule and what was counted for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RuleState {
+    pub name: String,
+    /// Its place in the list, from 1.
+    pub position: usize,
+    /// Its keys and values as in `weir.toml`, without those that have their default.
+    #[schema(value_type = Object)]
+    pub rule: Value,
+    /// The same as TOML.
+    pub toml: String,
+    /// Statements that it matched since Weir was started.
+    pub hits: u64,
+    /// When it last matched one, in seconds since 1970-01-01 UTC.
+    pub last_hit: Option<u64>,
+    /// What is good by itself and does nothing where it stands.
+    pub warnings: Vec<String>,
+    /// What the cache has counted for it; null if it says nothing about the cache and nothing was counted.
+    pub cache: Option<CacheCounts>,
+}
+
+/// What the cache has counted for a rule, or for all, since Weir was started. Times are sums.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CacheCounts {
+    /// Entries stored now, marks of the shadow mode included.
+    pub entries: u64,
+    /// Bytes of them in memory.
+    pub bytes: u64,
+    /// Statements answered with what was stored.
+    pub hits: u64,
+    /// Statements that found nothing and went to the server.
+    pub misses: u64,
+    /// Statements that found another asking the same, and waited for its answer.
+    pub waits: u64,
+    /// `hits` as a share of `hits`, `misses` and `waits`, 0 to 1; null before the first.
+    pub hit_ratio: Option<f64>,
+    /// Time that the server took for the answers that were then served from the cache.
+    pub saved_seconds: f64,
+    /// Bytes of packets served from the cache.
+    pub hit_bytes: u64,
+    /// Answers stored.
+    pub fills: u64,
+    /// Entries that made room for others.
+    pub evicted: u64,
+    /// Entries removed because they were too old.
+    pub expired: u64,
+    /// Entries removed by a wipe.
+    pub wiped: u64,
+    /// Statements that renewed an entry past its soft TTL.
+    pub refreshes: u64,
+    /// Answers served past their TTL because the server failed.
+    pub stale_served: u64,
+    /// Served answers that were compared with a fresh one (`verify`).
+    pub verified: u64,
+    /// Those of `verified` that differed.
+    pub mismatched: u64,
+    /// Statements observed in the shadow mode.
+    pub shadow_seen: u64,
+    /// Those of them that would have been answered from the cache.
+    pub shadow_hits: u64,
+    /// Those of `shadow_hits` whose answer was another by then.
+    pub shadow_stale: u64,
+    /// Time that the server took for `shadow_hits`.
+    pub shadow_saved_seconds: f64,
+    /// Statements that the cache left alone, by reason; those that are not 0.
+    pub refused: BTreeMap<String, u64>,
+    /// Answers that were to be stored and were not, by reason; those that are not 0.
+    pub dropped: BTreeMap<String, u64>,
+}
+
+/// A rule, in one of two forms.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleText {
+    /// The keys and values of `[[rule]]` as an object. Give this or `toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, example = json!({"name": "stories", "match": {"table": "stories"}, "cache": {"ttl": "30s"}}))]
+    pub rule: Option<Value>,
+    /// The rule as it stands in `weir.toml`, with `[[rule]]` above it or without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toml: Option<String>,
+}
+
+/// A rule that is to be added, and where.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRule {
+    /// The keys and values of `[[rule]]` as an object. Give this or `toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, example = json!({"name": "stories", "match": {"table": "stories"}, "cache": {"ttl": "30s"}}))]
+    pub rule: Option<Value>,
+    /// The rule as it stands in `weir.toml`, with `[[rule]]` above it or without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toml: Option<String>,
+    /// Without it, the rule becomes the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// Where a rule goes: `"first"`, `"last"`, `{"before": "NAME"}` or `{"after": "NAME"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    First,
+    Last,
+    /// Before the rule of this name.
+    Before(String),
+    /// Behind the rule of this name.
+    After(String),
+}
+
+/// Where a rule is to be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Move {
+    pub place: Place,
+}
+
+/// A change that has taken effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Changed {
+    /// The rule that it is about.
+    pub rule: String,
+    /// Where it stands now, from 1; null if it was removed.
+    pub position: Option<usize>,
+    /// The file that it was written to; null if Weir was started without one: then the change ends with the process.
+    pub file: Option<String>,
+    /// What is good by itself and does nothing where it stands, of all rules.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,98 @@
+//! A Control for tests, with two rules and no memory but of what it was asked.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
+
+use std::sync::Mutex;
+
+use serde_json::json;
+
+use crate::*;
+
+#[derive(Default)]
+pub(crate) struct Fake {
+    pub asked: Mutex<Vec<String>>,
+}
+
+impl Fake {
+    fn note(&self, what: impl std::fmt::Debug) {
+        self.asked.lock().unwrap().push(format!("{what:?}"));
+    }
+
+    fn changed(&self, rule: &str) -> Result<Changed, ApiError> {
+        match rule {
+            "broken" => panic!("a bug"),
+            "gone" => Err(ApiError::new(Code::UnknownRule, "there is no rule `gone`")),
+            _ => Ok(Changed { rule: rule.to_owned(), position: Some(1), file: None, warnings: Vec::new() }),
+        }
+    }
+}
+
+fn state(name: &str) -> RuleState {
+    RuleState {
+        name: name.to_owned(),
+        position: 1,
+        rule: json!({"name": name, "match": {}}),
+        toml: format!("[[rule]]\nname = \"{name}\"\n"),
+        hits: 7,
+        last_hit: None,
+        warnings: Vec::new(),
+        cache: Some(CacheCounts::default()),
+    }
+}
+
+fn digest() -> DigestShown {
+    DigestShown { id: "0123456789abcdef".to_owned(), text: "SELECT ?".to_owned() }
+}
+
+impl Control for Fake {
+    fn rules(&self) -> RuleTable {
+        RuleTable { rules: vec![state("one"), state("test")], file: None }
+    }
+
+    fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
+        self.changed(name).map(|done| state(&done.rule))
+    }
+
+    fn add(&self, new: &NewRule) -> Result<Changed, ApiError> {
+        self.note(new);
+        self.changed("new")
+    }
+
+    fn replace(&self, name: &str, new: &RuleText) -> Result<Changed, ApiError> {
+        self.note((name, new));
+        self.changed(name)
+    }
+
+    fn move_to(&self, name: &str, place: &Place) -> Result<Changed, ApiError> {
+        self.note((name, place));
+        self.changed(name)
+    }
+
+    fn remove(&self, name: &str) -> Result<Changed, ApiError> {
+        self.note(name);
+        self.changed(name)
+    }
+
+    fn test(&self, question: &Question) -> Result<Tested, ApiError> {
+        self.note(question);
+        Ok(Tested { digest: digest(), decides: None, actions: Vec::new(), tried: Vec::new() })
+    }
+
+    fn explain(&self, _: &Question) -> Result<Explanation, ApiError> {
+        Err(ApiError::new(Code::BadRequest, "there is no statement"))
+    }
+
+    fn cache(&self) -> CacheState {
+        let total = CacheCounts::default();
+        CacheState { memory: 1, used: 2, max_entry: 3, entries: 4, flights: 5, total, rules: Vec::new() }
+    }
+
+    fn preview(&self, selection: &Selection) -> Result<Covered, ApiError> {
+        self.note(selection);
+        Ok(Covered { entries: 1, bytes: 2 })
+    }
+
+    fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
+        self.preview(selection)
+    }
+}

@@ -1,0 +1,342 @@
+//! The verbs that ask a running Weir.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use weir_admin::{NewRule, Place, Question, Selection};
+use weir_config::Address;
+
+/// Where the running Weir is, and how it is shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The running Weir")]
+pub struct At {
+    #[command(flatten)]
+    pub place: AtPlace,
+    /// Print the API's answer as JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct AtPlace {
+    /// The configuration file of the running Weir; only `admin` of [listen] is read
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Its admin address
+    #[arg(long, value_name = "HOST:PORT|unix:/PATH")]
+    pub admin: Option<Address>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RulesVerb {
+    /// Show all rules in their order, with hits and what the cache did for them
+    List {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Show everything about one rule
+    Show {
+        name: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Add a rule: from a file, from standard input, or from flags
+    #[command(after_help = ADD_HELP)]
+    Add {
+        #[command(flatten)]
+        rule: RuleArgs,
+        #[command(flatten)]
+        place: PlaceArgs,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Put another rule in the place of one; the new one may keep its name or change it
+    Replace {
+        /// The rule that goes
+        #[arg(value_name = "OLD")]
+        old: String,
+        #[command(flatten)]
+        rule: RuleArgs,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Move a rule: the first that matches decides
+    #[command(group = clap::ArgGroup::new("to").args(["first", "last", "before", "after"]).required(true))]
+    Move {
+        name: String,
+        #[command(flatten)]
+        place: PlaceArgs,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Remove a rule; what it had stored is no longer served
+    Remove {
+        name: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Tell which rule decides about a statement; it is not run
+    Test {
+        #[command(flatten)]
+        question: QuestionArgs,
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+const ADD_HELP: &str = "The change is checked as a whole, written to the configuration file of the running Weir, and takes \
+effect at once:\n\n    \
+weir rules add -c weir.toml --name stories --match-table blog.stories --ttl 30s\n    \
+weir rules add -c weir.toml stories.toml --before everything";
+
+#[derive(Debug, Subcommand)]
+pub enum CacheVerb {
+    /// Show what the cache holds and has done, for each rule
+    Stats {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Tell how many entries and bytes a wipe would remove
+    Preview {
+        #[command(flatten)]
+        select: SelectArgs,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Remove entries; an answer that is under way meanwhile is not stored
+    Wipe {
+        #[command(flatten)]
+        select: SelectArgs,
+        /// Needed with --all
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    #[command(flatten)]
+    pub at: At,
+}
+
+/// A statement, and who sends it.
+#[derive(Debug, Args)]
+pub struct QuestionArgs {
+    /// The statement; quote it for the shell
+    #[arg(value_name = "SQL")]
+    sql: String,
+    /// The user name of the login
+    #[arg(long)]
+    user: Option<String>,
+    /// The session's current schema
+    #[arg(long)]
+    schema: Option<String>,
+    /// The client's IP address
+    #[arg(long, value_name = "IP")]
+    client: Option<std::net::IpAddr>,
+    /// How it is sent [default: query]
+    #[arg(long, value_parser = ["query", "prepare", "execute"])]
+    command: Option<String>,
+}
+
+impl From<QuestionArgs> for Question {
+    fn from(args: QuestionArgs) -> Self {
+        let QuestionArgs { sql, user, schema, client, command } = args;
+        Self { sql, user, schema, client: client.map(|ip| ip.to_string()), command }
+    }
+}
+
+/// Which entries. Those for which all that is given is so.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct SelectArgs {
+    /// Every entry
+    #[arg(long, conflicts_with_all = ["rule", "digest", "schema", "table", "tag", "user"])]
+    all: bool,
+    /// Entries that this rule had stored
+    #[arg(long, value_name = "NAME")]
+    rule: Option<String>,
+    /// Entries of statements with this digest: its 16 digits, its text, or a statement
+    #[arg(long, value_name = "DIGEST|SQL")]
+    digest: Option<String>,
+    /// Entries of sessions in this schema, and those that read a table of it
+    #[arg(long, value_name = "NAME")]
+    schema: Option<String>,
+    /// Entries that read this table
+    #[arg(long, value_name = "SCHEMA.TABLE")]
+    table: Option<String>,
+    /// Entries with this tag
+    #[arg(long, value_name = "NAME")]
+    tag: Option<String>,
+    /// Entries that were stored for this user
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+}
+
+impl From<SelectArgs> for Selection {
+    fn from(args: SelectArgs) -> Self {
+        let SelectArgs { all, rule, digest, schema, table, tag, user } = args;
+        Self { all, rule, digest, schema, table, tag, user }
+    }
+}
+
+/// A rule, in one of two forms.
+#[derive(Debug, Args)]
+pub struct RuleArgs {
+    /// A file with the rule as in weir.toml, with [[rule]] or without; "-" is standard input
+    #[arg(value_name = "FILE", required_unless_present = "name")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub flags: RuleFlags,
+}
+
+/// The keys of `[[rule]]`. Their values are checked by the running Weir.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The rule, without a file")]
+pub struct RuleFlags {
+    /// Unique; shown everywhere
+    #[arg(long, conflicts_with = "file")]
+    name: Option<String>,
+    /// The session's current schema
+    #[arg(long, value_name = "SCHEMA", requires = "name")]
+    match_schema: Option<String>,
+    /// The user name of the login
+    #[arg(long, value_name = "USER", requires = "name")]
+    match_user: Option<String>,
+    /// A network of clients
+    #[arg(long, value_name = "NETWORK", requires = "name")]
+    match_client: Option<String>,
+    /// A statement with the same digest
+    #[arg(long, value_name = "SQL", requires = "name")]
+    match_digest: Option<String>,
+    /// A regular expression over the statement
+    #[arg(long, value_name = "REGEX", requires = "name")]
+    match_pattern: Option<String>,
+    /// A table that the statement names
+    #[arg(long, value_name = "[SCHEMA.]TABLE", requires = "name")]
+    match_table: Option<String>,
+    /// The kind of statement: read, write, ddl, ...
+    #[arg(long, value_name = "KIND", requires = "name")]
+    match_kind: Option<String>,
+    /// query, prepare or execute
+    #[arg(long, value_name = "COMMAND", requires = "name")]
+    match_command: Option<String>,
+    /// How old an answer may become, for example 30s
+    #[arg(long, value_name = "DURATION", requires = "name")]
+    ttl: Option<String>,
+    /// From this age on, one client refreshes it while others are served
+    #[arg(long, value_name = "DURATION", requires = "name")]
+    soft_ttl: Option<String>,
+    /// How long after its TTL it may be served if the server fails
+    #[arg(long, value_name = "DURATION", requires = "name")]
+    stale_if_error: Option<String>,
+    /// serve, shadow (only measure) or off [default: serve]
+    #[arg(long, value_name = "MODE", requires = "name")]
+    mode: Option<String>,
+    /// user, or grants [default: user]
+    #[arg(long, value_name = "SHARE", requires = "name")]
+    share: Option<String>,
+    /// The share of hits that are compared with a fresh answer, for example 1%
+    #[arg(long, value_name = "PERCENT", requires = "name")]
+    verify: Option<String>,
+    /// Answers out of views are cached without a look at the view
+    #[arg(long, requires = "name")]
+    views: bool,
+    /// A session may be served an answer from before its own last write
+    #[arg(long, requires = "name")]
+    no_own_writes: bool,
+    /// Later rules may add what this one leaves open
+    #[arg(long, requires = "name")]
+    r#continue: bool,
+}
+
+impl RuleFlags {
+    /// The rule as the API takes it.
+    pub fn into_json(self) -> serde_json::Value {
+        let object = |pairs: Vec<(&str, Option<serde_json::Value>)>| {
+            let given = pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+            given.collect::<serde_json::Map<_, _>>()
+        };
+        let text = |value: Option<String>| value.map(serde_json::Value::from);
+        let flag = |on: bool, value: bool| on.then(|| serde_json::Value::from(value));
+        let matches = object(vec![
+            ("schema", text(self.match_schema)),
+            ("user", text(self.match_user)),
+            ("client", text(self.match_client)),
+            ("digest", text(self.match_digest)),
+            ("pattern", text(self.match_pattern)),
+            ("table", text(self.match_table)),
+            ("kind", text(self.match_kind)),
+            ("command", text(self.match_command)),
+        ]);
+        let cache = object(vec![
+            ("mode", text(self.mode)),
+            ("ttl", text(self.ttl)),
+            ("soft_ttl", text(self.soft_ttl)),
+            ("stale_if_error", text(self.stale_if_error)),
+            ("share", text(self.share)),
+            ("verify", text(self.verify)),
+            ("views", flag(self.views, true)),
+            ("own_writes", flag(self.no_own_writes, false)),
+        ]);
+        serde_json::Value::Object(object(vec![
+            ("name", text(self.name)),
+            ("match", Some(matches.into())),
+            ("cache", (!cache.is_empty()).then(|| cache.into())),
+            ("continue", flag(self.r#continue, true)),
+        ]))
+    }
+}
+
+/// Where a rule goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Its place")]
+pub struct PlaceArgs {
+    /// Before all others
+    #[arg(long, conflicts_with_all = ["last", "before", "after"])]
+    first: bool,
+    /// Behind all others
+    #[arg(long, conflicts_with_all = ["before", "after"])]
+    last: bool,
+    /// Before this rule
+    #[arg(long, value_name = "RULE", conflicts_with = "after")]
+    before: Option<String>,
+    /// Behind this rule
+    #[arg(long, value_name = "RULE")]
+    after: Option<String>,
+}
+
+impl PlaceArgs {
+    pub fn given(self) -> Option<Place> {
+        match self {
+            Self { first: true, .. } => Some(Place::First),
+            Self { last: true, .. } => Some(Place::Last),
+            Self { before: Some(name), .. } => Some(Place::Before(name)),
+            Self { after: Some(name), .. } => Some(Place::After(name)),
+            _ => None,
+        }
+    }
+}
+
+impl RuleArgs {
+    /// Reads the file, if it is one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn into_new(self, place: Option<Place>) -> anyhow::Result<NewRule> {
+        use anyhow::Context;
+        let Some(file) = self.file else {
+            return Ok(NewRule { rule: Some(self.flags.into_json()), toml: None, place });
+        };
+        let text = if file.as_os_str() == "-" {
+            std::io::read_to_string(std::io::stdin()).context("reading standard input")?
+        } else {
+            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?
+        };
+        Ok(NewRule { rule: None, toml: Some(text), place })
+    }
+}

@@ -1,0 +1,130 @@
+//! What the API can ask of this Weir, and change.
+
+mod cache;
+mod explain;
+mod keeper;
+mod rules;
+
+pub use keeper::Keeper;
+
+use std::sync::Arc;
+use weir_admin::{
+    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, Place, Question, RuleState,
+    RuleTable, RuleText, Selection, Tested,
+};
+use weir_model::{ServerFamily, version_number};
+use weir_policy::RuleList;
+use weir_proxy::Shared;
+use weir_sql::LexMode;
+
+/// A running Weir, for the API.
+pub struct Live {
+    shared: Arc<Shared>,
+    keeper: Arc<Keeper>,
+}
+
+impl Live {
+    pub fn new(shared: Arc<Shared>, keeper: Arc<Keeper>) -> Self {
+        Self { shared, keeper }
+    }
+
+    /// Changes the list and puts it in force, or changes nothing.
+    fn change(
+        &self,
+        what: &'static str,
+        change: impl FnOnce(&mut RuleList) -> Result<String, ApiError>,
+    ) -> Result<Changed, ApiError> {
+        let (name, file) = self.keeper.change(&self.shared, change)?;
+        tracing::info!(event = "rules_changed", rule = %name, change = what, "rules were changed through the API");
+        let rules = self.shared.rules();
+        Ok(Changed {
+            position: rules.iter().position(|rule| rule.name == name).map(|at| at + 1),
+            rule: name,
+            file,
+            warnings: weir_policy::lint(&rules).iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+impl Control for Live {
+    fn rules(&self) -> RuleTable {
+        RuleTable { rules: rules::states(&self.shared), file: self.keeper.file() }
+    }
+
+    fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
+        rules::states(&self.shared)
+            .into_iter()
+            .find(|rule| rule.name == name)
+            .ok_or_else(|| unknown_rule(name))
+    }
+
+    fn add(&self, new: &NewRule) -> Result<Changed, ApiError> {
+        let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
+        let place = rules::place(new.place.as_ref().unwrap_or(&Place::Last));
+        self.change("added", move |list| {
+            let name = rule.name.clone();
+            list.add(rule, &place).map_err(rules::refused)?;
+            Ok(name)
+        })
+    }
+
+    fn replace(&self, name: &str, new: &RuleText) -> Result<Changed, ApiError> {
+        let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
+        self.change("replaced", move |list| {
+            let new_name = rule.name.clone();
+            list.replace(name, rule).map_err(rules::refused)?;
+            Ok(new_name)
+        })
+    }
+
+    fn move_to(&self, name: &str, place: &Place) -> Result<Changed, ApiError> {
+        self.change("moved", |list| {
+            list.move_to(name, &rules::place(place)).map_err(rules::refused)?;
+            Ok(name.to_owned())
+        })
+    }
+
+    fn remove(&self, name: &str) -> Result<Changed, ApiError> {
+        self.change("removed", |list| {
+            list.remove(name).map_err(rules::refused)?;
+            Ok(name.to_owned())
+        })
+    }
+
+    fn test(&self, question: &Question) -> Result<Tested, ApiError> {
+        explain::test(&self.shared, question)
+    }
+
+    fn explain(&self, question: &Question) -> Result<Explanation, ApiError> {
+        explain::explain(&self.shared, question)
+    }
+
+    fn cache(&self) -> CacheState {
+        cache::state(self.shared.cache())
+    }
+
+    fn preview(&self, selection: &Selection) -> Result<Covered, ApiError> {
+        let selector = cache::selector(&self.shared, selection)?;
+        Ok(cache::covered(self.shared.cache().preview(&selector)))
+    }
+
+    fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
+        let selector = cache::selector(&self.shared, selection)?;
+        let wiped = cache::covered(self.shared.cache().wipe(&selector));
+        tracing::info!(event = "cache_wiped", selection = ?selection, entries = wiped.entries, bytes = wiped.bytes,
+            "the cache was wiped through the API");
+        Ok(wiped)
+    }
+}
+
+fn unknown_rule(name: &str) -> ApiError {
+    ApiError::new(Code::UnknownRule, format!("there is no rule `{name}`: `weir rules list` shows all"))
+}
+
+/// How the server reads a statement of a fresh session with a UTF-8 client.
+fn mode(shared: &Shared) -> LexMode {
+    match shared.upstream.greeting() {
+        Some(greeting) => LexMode::new(greeting.family(), version_number(&greeting.version)),
+        None => LexMode::new(ServerFamily::MySql, 0),
+    }
+}

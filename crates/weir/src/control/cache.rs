@@ -1,0 +1,158 @@
+//! The cache, between the API's form and its own.
+
+use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection};
+use weir_cache::{Cache, RuleStats, Selector, Wiped};
+use weir_model::rule::TableMatch;
+use weir_proxy::Shared;
+use weir_sql::Digest;
+
+pub fn state(cache: &Cache) -> CacheState {
+    let stats = cache.stats();
+    let rules: Vec<RuleCacheState> = stats
+        .rules
+        .iter()
+        .map(|stats| RuleCacheState { rule: stats.name.to_string(), counts: counts(stats) })
+        .collect();
+    CacheState {
+        memory: stats.memory as u64,
+        used: stats.used as u64,
+        max_entry: cache.max_entry() as u64,
+        entries: stats.entries as u64,
+        flights: stats.flights as u64,
+        total: total(&rules),
+        rules,
+    }
+}
+
+pub fn counts(stats: &RuleStats) -> CacheCounts {
+    let some = |(word, count): (&str, u64)| (count > 0).then(|| (word.to_owned(), count));
+    CacheCounts {
+        entries: stats.entries,
+        bytes: stats.bytes,
+        hits: stats.hits,
+        misses: stats.misses,
+        waits: stats.waits,
+        hit_ratio: ratio(stats.hits, stats.misses + stats.waits),
+        saved_seconds: stats.saved.as_secs_f64(),
+        hit_bytes: stats.hit_bytes,
+        fills: stats.fills,
+        evicted: stats.evicted,
+        expired: stats.expired,
+        wiped: stats.wiped,
+        refreshes: stats.refreshes,
+        stale_served: stats.stale_served,
+        verified: stats.verified,
+        mismatched: stats.mismatched,
+        shadow_seen: stats.shadow_seen,
+        shadow_hits: stats.shadow_hits,
+        shadow_stale: stats.shadow_stale,
+        shadow_saved_seconds: stats.shadow_saved.as_secs_f64(),
+        refused: stats.refused.iter().filter_map(|(reason, count)| some((reason.as_str(), *count))).collect(),
+        dropped: stats.dropped.iter().filter_map(|(reason, count)| some((reason.as_str(), *count))).collect(),
+    }
+}
+
+fn ratio(hits: u64, others: u64) -> Option<f64> {
+    let all = hits + others;
+    (all > 0).then(|| hits as f64 / all as f64)
+}
+
+fn total(rules: &[RuleCacheState]) -> CacheCounts {
+    let mut sum = CacheCounts::default();
+    for RuleCacheState { counts, .. } in rules {
+        let numbers = [
+            (&mut sum.entries, counts.entries),
+            (&mut sum.bytes, counts.bytes),
+            (&mut sum.hits, counts.hits),
+            (&mut sum.misses, counts.misses),
+            (&mut sum.waits, counts.waits),
+            (&mut sum.hit_bytes, counts.hit_bytes),
+            (&mut sum.fills, counts.fills),
+            (&mut sum.evicted, counts.evicted),
+            (&mut sum.expired, counts.expired),
+            (&mut sum.wiped, counts.wiped),
+            (&mut sum.refreshes, counts.refreshes),
+            (&mut sum.stale_served, counts.stale_served),
+            (&mut sum.verified, counts.verified),
+            (&mut sum.mismatched, counts.mismatched),
+            (&mut sum.shadow_seen, counts.shadow_seen),
+            (&mut sum.shadow_hits, counts.shadow_hits),
+            (&mut sum.shadow_stale, counts.shadow_stale),
+        ];
+        numbers.into_iter().for_each(|(sum, count)| *sum += count);
+        sum.saved_seconds += counts.saved_seconds;
+        sum.shadow_saved_seconds += counts.shadow_saved_seconds;
+        let reasons = [(&mut sum.refused, &counts.refused), (&mut sum.dropped, &counts.dropped)];
+        for (sum, counts) in reasons {
+            for (reason, count) in counts {
+                *sum.entry(reason.clone()).or_default() += count;
+            }
+        }
+    }
+    sum.hit_ratio = ratio(sum.hits, sum.misses + sum.waits);
+    sum
+}
+
+pub fn covered(wiped: Wiped) -> Covered {
+    Covered { entries: wiped.entries as u64, bytes: wiped.bytes as u64 }
+}
+
+/// # Errors
+/// When nothing is selected, or something that makes no sense.
+pub fn selector(shared: &Shared, selection: &Selection) -> Result<Selector, ApiError> {
+    let bad = |message: &str| Err(ApiError::new(Code::BadRequest, message));
+    let Selection { all, rule, digest, schema, table, tag, user } = selection;
+    let narrowed = [rule, digest, schema, table, tag, user].iter().any(|given| given.is_some());
+    match (all, narrowed) {
+        (true, true) => return bad("`all` is every entry: leave the rest out, or leave `all` out"),
+        (false, false) => return bad("say which entries: rule, digest, schema, table, tag, user or all"),
+        _ => {}
+    }
+    let empty = |given: &Option<String>| given.as_ref().is_some_and(|name| name.trim().is_empty());
+    if [rule, digest, schema, table, tag, user].into_iter().any(empty) {
+        return bad("a name is empty: leave it out, or say what is meant");
+    }
+    let mut selector = Selector::all();
+    if let Some(name) = rule {
+        let in_force = shared.rules().iter().any(|rule| rule.name == *name);
+        if !in_force && !shared.cache().knows_rule(name) {
+            return Err(super::unknown_rule(name));
+        }
+        selector = selector.rule(name);
+    }
+    if let Some(text) = digest {
+        selector = selector.digest(digest_id(shared, text));
+    }
+    if let Some(name) = schema {
+        selector = selector.schema(name);
+    }
+    if let Some(text) = table {
+        let Some(table) = TableMatch::parse(text) else {
+            return bad(
+                "`table` is not the name of a table: write SCHEMA.TABLE, and a name with a dot as `a.b`",
+            );
+        };
+        let Some(of) = table.schema.as_ref().or(schema.as_ref()) else {
+            return bad("`table` needs its schema: write SCHEMA.TABLE");
+        };
+        selector = selector.table(of, &table.name);
+    }
+    if let Some(name) = tag {
+        selector = selector.tag(name);
+    }
+    if let Some(name) = user {
+        selector = selector.user(name);
+    }
+    Ok(selector)
+}
+
+/// The 16 digits of an id, or a text that has the digest.
+fn digest_id(shared: &Shared, text: &str) -> u64 {
+    let digits = text.trim();
+    if digits.len() == 16
+        && let Ok(id) = u64::from_str_radix(digits, 16)
+    {
+        return id;
+    }
+    Digest::meant(text.as_bytes(), super::mode(shared)).id.0
+}

@@ -1,0 +1,76 @@
+//! The configuration in force and the file that keeps it. A reload and a change through the API take turns here.
+
+use parking_lot::{Mutex, MutexGuard};
+use weir_admin::{ApiError, Code};
+use weir_control::{Reloader, SaveError};
+use weir_policy::{RuleError, RuleList, RuleSet};
+use weir_proxy::Shared;
+
+/// Who holds the configuration. Held for as long as a file takes to be read and written.
+pub struct Keeper {
+    /// `None`: Weir was started without a file.
+    reloader: Mutex<Option<Reloader>>,
+}
+
+impl Keeper {
+    pub fn new(reloader: Option<Reloader>) -> Self {
+        Self { reloader: Mutex::new(reloader) }
+    }
+
+    /// Nobody else reads or changes the configuration as long as this is held.
+    pub fn lock(&self) -> MutexGuard<'_, Option<Reloader>> {
+        self.reloader.lock()
+    }
+
+    /// Whether the file is as the API has left it, so that there is nothing to read again.
+    pub fn is_own_change(&self) -> bool {
+        self.reloader.lock().as_ref().is_some_and(Reloader::is_own_change)
+    }
+
+    /// The path of the file.
+    pub fn file(&self) -> Option<String> {
+        self.reloader.lock().as_ref().map(path)
+    }
+
+    /// Changes the list of rules: checks the new one as a whole, writes it to the file, then puts it in force. Returns what
+    /// `change` returned, and the file.
+    pub fn change<T>(
+        &self,
+        shared: &Shared,
+        change: impl FnOnce(&mut RuleList) -> Result<T, ApiError>,
+    ) -> Result<(T, Option<String>), ApiError> {
+        let mut reloader = self.reloader.lock();
+        let mut list = RuleList::new(shared.rules().to_vec()).map_err(super::rules::refused)?;
+        let told = change(&mut list)?;
+        let rules = list.into_rules();
+        RuleSet::compile(&rules, 0, super::mode(shared)).map_err(|errors| bad(&errors))?;
+        let file = match reloader.as_mut() {
+            None => None,
+            Some(reloader) => {
+                let plan = reloader.plan_rules(&rules).map_err(not_saved)?;
+                reloader.save_rules(plan).map_err(not_saved)?;
+                Some(path(reloader))
+            }
+        };
+        shared.set_rules(rules).map_err(|errors| bad(&errors))?;
+        Ok((told, file))
+    }
+}
+
+fn path(reloader: &Reloader) -> String {
+    reloader.path().display().to_string()
+}
+
+fn bad(errors: &[RuleError]) -> ApiError {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    ApiError::new(Code::BadRule, texts.join("\n"))
+}
+
+fn not_saved(error: SaveError) -> ApiError {
+    let code = match &error {
+        SaveError::Changed(_) => Code::FileChanged,
+        SaveError::Bad(_) => Code::BadRule,
+        SaveError::NotWritten { .. } => Code::FileNotWritten,
+    };
+    ApiError::new(code, error.to_string())
+}

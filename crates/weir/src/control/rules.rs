@@ -1,0 +1,73 @@
+//! Rules, between the API's form and ours.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::SystemTime;
+use weir_admin::{ApiError, Code, Place, RuleState};
+use weir_cache::RuleStats;
+use weir_model::Rule;
+use weir_policy::ListError;
+use weir_proxy::Shared;
+
+/// Every rule in force.
+pub fn states(shared: &Shared) -> Vec<RuleState> {
+    let rules = shared.rules();
+    let counts = shared.rule_counts();
+    let counts: HashMap<&str, _> = counts.iter().map(|count| (count.name.as_str(), count)).collect();
+    let stats = shared.cache().stats().rules;
+    let stats: HashMap<&str, &RuleStats> = stats.iter().map(|stats| (&*stats.name, stats)).collect();
+    let lints = weir_policy::lint(&rules);
+    let state = |(rule, position): (&Rule, usize)| {
+        let name = rule.name.as_str();
+        let count = counts.get(name);
+        let counted = stats.get(name).map(|stats| super::cache::counts(stats));
+        let silent = |counts: &weir_admin::CacheCounts| *counts == weir_admin::CacheCounts::default();
+        RuleState {
+            name: name.to_owned(),
+            position,
+            rule: weir_config::rule_json(rule),
+            toml: weir_config::rule_text(rule).trim_start().to_owned(),
+            hits: count.map_or(0, |count| count.hits),
+            last_hit: count.and_then(|count| count.last_hit).map(seconds),
+            warnings: lints.iter().filter(|lint| lint.rule == name).map(ToString::to_string).collect(),
+            cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
+        }
+    };
+    rules.iter().zip(1..).map(state).collect()
+}
+
+fn seconds(moment: SystemTime) -> u64 {
+    moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Reads a rule in the one form that is given.
+pub fn read(object: Option<&Value>, toml: Option<&str>) -> Result<Rule, ApiError> {
+    let read = match (object, toml) {
+        (Some(object), None) => weir_config::rule_from_json("the rule", object),
+        (None, Some(toml)) => weir_config::parse_rule("the rule", toml),
+        _ => {
+            return Err(ApiError::new(
+                Code::BadRequest,
+                "give the rule as `rule` or as `toml`, and not as both",
+            ));
+        }
+    };
+    read.map_err(|report| ApiError::new(Code::BadRule, report.to_string()))
+}
+
+pub fn place(place: &Place) -> weir_policy::Place {
+    match place {
+        Place::First => weir_policy::Place::First,
+        Place::Last => weir_policy::Place::Last,
+        Place::Before(name) => weir_policy::Place::Before(name.clone()),
+        Place::After(name) => weir_policy::Place::After(name.clone()),
+    }
+}
+
+pub fn refused(error: ListError) -> ApiError {
+    match error {
+        ListError::UnknownName(name) => super::unknown_rule(&name),
+        ListError::DuplicateName(_) => ApiError::new(Code::DuplicateRule, error.to_string()),
+        ListError::BesideItself(_) | ListError::Full => ApiError::new(Code::BadRule, error.to_string()),
+    }
+}

@@ -1,0 +1,170 @@
+//! What other floors count, for `/metrics`.
+
+use weir_admin::{Extra, Kind};
+use weir_cache::RuleStats;
+use weir_proxy::Shared;
+
+/// All of it.
+pub fn all(shared: &Shared) -> Vec<Extra> {
+    let mut list = pool(shared);
+    rules(shared, &mut list);
+    cache(shared, &mut list);
+    list
+}
+
+/// What is told of the shared connections.
+fn pool(shared: &Shared) -> Vec<Extra> {
+    let usage = shared.pool.usage();
+    let mut list = vec![
+        gauge(
+            "weir_server_connections_open",
+            "Connections to the server, those being opened or closed included.",
+            shared.upstream.open().into(),
+        ),
+        gauge(
+            "weir_pool_connections_open",
+            "Shared connections open, or being opened.",
+            f64::from(usage.open),
+        ),
+        gauge(
+            "weir_pool_connections_idle",
+            "Shared connections that nobody uses now.",
+            f64::from(usage.idle),
+        ),
+        gauge(
+            "weir_pool_connections_pinned",
+            "Shared connections that sessions keep.",
+            f64::from(usage.pinned),
+        ),
+        gauge("weir_pool_waiting", "Statements and logins that wait for a connection.", usage.waiting as f64),
+    ];
+    list.extend(shared.pins.all().map(|(reason, count)| Extra {
+        name: "weir_pins_total",
+        help: "How often a session kept its connection beyond a statement, by reason.",
+        kind: Kind::Counter,
+        labels: vec![("reason", reason.to_owned())],
+        value: count as f64,
+    }));
+    list
+}
+
+fn rules(shared: &Shared, list: &mut Vec<Extra>) {
+    list.extend(shared.rule_counts().into_iter().map(|count| Extra {
+        name: "weir_rule_hits_total",
+        help: "Statements that a rule matched.",
+        kind: Kind::Counter,
+        labels: vec![("rule", count.name)],
+        value: count.hits as f64,
+    }));
+}
+
+/// A figure of each rule.
+type Figure = (&'static str, &'static str, Kind, fn(&RuleStats) -> f64);
+
+const FIGURES: [Figure; 20] = [
+    ("weir_cache_entries", "Entries stored, by rule.", Kind::Gauge, |r| r.entries as f64),
+    ("weir_cache_bytes", "Bytes of the entries stored, by rule.", Kind::Gauge, |r| r.bytes as f64),
+    ("weir_cache_hits_total", "Statements answered from the cache.", Kind::Counter, |r| r.hits as f64),
+    (
+        "weir_cache_misses_total",
+        "Statements that found nothing and went to the server.",
+        Kind::Counter,
+        |r| r.misses as f64,
+    ),
+    ("weir_cache_waits_total", "Statements that waited for the answer to another's.", Kind::Counter, |r| {
+        r.waits as f64
+    }),
+    ("weir_cache_saved_seconds_total", "Time that the server took for answers served.", Kind::Counter, |r| {
+        r.saved.as_secs_f64()
+    }),
+    ("weir_cache_hit_bytes_total", "Bytes of packets served from the cache.", Kind::Counter, |r| {
+        r.hit_bytes as f64
+    }),
+    ("weir_cache_fills_total", "Answers stored.", Kind::Counter, |r| r.fills as f64),
+    ("weir_cache_evicted_total", "Entries that made room for others.", Kind::Counter, |r| r.evicted as f64),
+    ("weir_cache_expired_total", "Entries removed because they were too old.", Kind::Counter, |r| {
+        r.expired as f64
+    }),
+    ("weir_cache_wiped_total", "Entries removed by a wipe.", Kind::Counter, |r| r.wiped as f64),
+    (
+        "weir_cache_refreshes_total",
+        "Statements that renewed an entry past its soft TTL.",
+        Kind::Counter,
+        |r| r.refreshes as f64,
+    ),
+    (
+        "weir_cache_stale_served_total",
+        "Answers served past their TTL as the server failed.",
+        Kind::Counter,
+        |r| r.stale_served as f64,
+    ),
+    ("weir_cache_verified_total", "Served answers compared with a fresh one.", Kind::Counter, |r| {
+        r.verified as f64
+    }),
+    ("weir_cache_mismatched_total", "Those of the verified that differed.", Kind::Counter, |r| {
+        r.mismatched as f64
+    }),
+    ("weir_cache_handovers_total", "Waits that had to ask the server after all.", Kind::Counter, |r| {
+        r.handovers as f64
+    }),
+    ("weir_cache_shadow_seen_total", "Statements observed in the shadow mode.", Kind::Counter, |r| {
+        r.shadow_seen as f64
+    }),
+    ("weir_cache_shadow_hits_total", "Those that would have been hits.", Kind::Counter, |r| {
+        r.shadow_hits as f64
+    }),
+    ("weir_cache_shadow_stale_total", "Those whose answer had changed by then.", Kind::Counter, |r| {
+        r.shadow_stale as f64
+    }),
+    ("weir_cache_shadow_saved_seconds_total", "Time that the server took for those.", Kind::Counter, |r| {
+        r.shadow_saved.as_secs_f64()
+    }),
+];
+
+/// The samples of one name stand together, as the format asks for.
+fn cache(shared: &Shared, list: &mut Vec<Extra>) {
+    let stats = shared.cache().stats();
+    list.extend([
+        gauge("weir_cache_memory_limit_bytes", "Bytes that the cache may hold.", stats.memory as f64),
+        gauge("weir_cache_memory_used_bytes", "Bytes that it holds, for all purposes.", stats.used as f64),
+        gauge("weir_cache_stored_entries", "Entries of all rules.", stats.entries as f64),
+        gauge("weir_cache_flights", "Questions to the server that are under way.", stats.flights as f64),
+    ]);
+    let rule = |stats: &RuleStats| ("rule", stats.name.to_string());
+    for (name, help, kind, value) in FIGURES {
+        let labels = |stats| vec![rule(stats)];
+        list.extend(stats.rules.iter().map(|r| Extra {
+            name,
+            help,
+            kind,
+            labels: labels(r),
+            value: value(r),
+        }));
+    }
+    let by_reason = |r: &RuleStats, name, help, (reason, count): (&str, u64)| Extra {
+        name,
+        help,
+        kind: Kind::Counter,
+        labels: vec![rule(r), ("reason", reason.to_owned())],
+        value: count as f64,
+    };
+    for r in &stats.rules {
+        // Of some 30 reasons a rule meets a few.
+        let met = r.refused.iter().filter(|(_, count)| *count > 0);
+        let help = "Statements that the cache left alone, by reason.";
+        list.extend(
+            met.map(|(reason, n)| by_reason(r, "weir_cache_refused_total", help, (reason.as_str(), *n))),
+        );
+    }
+    for r in &stats.rules {
+        let met = r.dropped.iter().filter(|(_, count)| *count > 0);
+        let help = "Answers that were to be stored and were not, by reason.";
+        list.extend(
+            met.map(|(reason, n)| by_reason(r, "weir_cache_dropped_total", help, (reason.as_str(), *n))),
+        );
+    }
+}
+
+fn gauge(name: &'static str, help: &'static str, value: f64) -> Extra {
+    Extra { name, help, kind: Kind::Gauge, labels: Vec::new(), value }
+}

@@ -1,0 +1,113 @@
+//! Command line verbs that ask a running Weir: each is a call of its API.
+
+mod cache;
+mod client;
+mod explain;
+mod rules;
+mod show;
+
+use crate::cli::{At, CacheVerb, ExplainArgs, RulesVerb};
+use anyhow::{Context, Result, bail};
+use client::Client;
+use hyper::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use weir_admin::Question;
+use weir_config::Address;
+
+/// `weir rules ...`
+pub fn rules(verb: RulesVerb) -> Result<()> {
+    rules::run(verb)
+}
+
+/// `weir cache ...`
+pub fn cache(verb: CacheVerb) -> Result<()> {
+    cache::run(verb)
+}
+
+/// `weir explain`
+pub fn explain(args: ExplainArgs) -> Result<()> {
+    let question = Question::from(args.question);
+    Asked::new(&args.at)?.post("/explain", &question)?.show(explain::show)
+}
+
+/// A running Weir, and how its answers are shown.
+struct Asked {
+    client: Client,
+    json: bool,
+}
+
+/// What it has answered.
+struct Answer {
+    text: String,
+    json: bool,
+}
+
+impl Asked {
+    fn new(at: &At) -> Result<Self> {
+        Ok(Self { client: Client::new(address(at)?), json: at.json })
+    }
+
+    fn get(&self, path: &str) -> Result<Answer> {
+        self.ask(Method::GET, path, None)
+    }
+
+    fn post(&self, path: &str, body: &impl Serialize) -> Result<Answer> {
+        self.ask(Method::POST, path, Some(serde_json::to_string(body)?))
+    }
+
+    fn put(&self, path: &str, body: &impl Serialize) -> Result<Answer> {
+        self.ask(Method::PUT, path, Some(serde_json::to_string(body)?))
+    }
+
+    fn delete(&self, path: &str) -> Result<Answer> {
+        self.ask(Method::DELETE, path, None)
+    }
+
+    fn ask(&self, method: Method, path: &str, body: Option<String>) -> Result<Answer> {
+        Ok(Answer { text: self.client.ask(method, path, body)?, json: self.json })
+    }
+}
+
+impl Answer {
+    /// Prints it, as JSON or as `table` renders it.
+    fn show<T: DeserializeOwned>(self, table: impl FnOnce(&T) -> String) -> Result<()> {
+        if self.json {
+            let value: serde_json::Value = serde_json::from_str(&self.text)?;
+            return print(&format!("{value:#}"));
+        }
+        let answer = serde_json::from_str(&self.text)
+            .context("this is another version of Weir than the running one")?;
+        print(&table(&answer))
+    }
+}
+
+/// A pipe that is closed early, as by `head`, is no error.
+fn print(text: &str) -> Result<()> {
+    use std::io::{ErrorKind, Write};
+    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn address(at: &At) -> Result<Address> {
+    if let Some(address) = &at.place.admin {
+        return Ok(address.clone());
+    }
+    let path = at.place.config.as_ref().context("give --config or --admin")?;
+    match weir_config::load_admin(path) {
+        Ok(Some(address)) => Ok(address),
+        Ok(None) => bail!(
+            "{} has no admin address: put `admin = \"127.0.0.1:6034\"` into [listen] and restart Weir, or give --admin",
+            path.display()
+        ),
+        Err(report) => bail!("{}", report.to_string().trim_start_matches("error: ")),
+    }
+}
+
+/// A name as a part of a path (RFC 3986, 2.1).
+fn escaped(name: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+    name.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}

@@ -1,0 +1,54 @@
+//! `weir cache ...`
+
+use super::Asked;
+use super::rules::all_counts;
+use super::show::{COUNTS, bytes, counts, pairs, table};
+use crate::cli::CacheVerb;
+use anyhow::{Result, bail};
+use weir_admin::{CacheState, Covered, Selection};
+
+pub fn run(verb: CacheVerb) -> Result<()> {
+    match verb {
+        CacheVerb::Stats { at } => Asked::new(&at)?.get("/cache")?.show(stats),
+        CacheVerb::Preview { select, at } => {
+            let asked = Asked::new(&at)?.post("/cache/preview", &Selection::from(select))?;
+            asked.show(|covered: &Covered| format!("a wipe would remove {}", size(covered)))
+        }
+        CacheVerb::Wipe { select, yes, at } => {
+            let selection = Selection::from(select);
+            if selection.all && !yes {
+                bail!(
+                    "this empties the whole cache, and every answer comes from the server again: add --yes if you mean it"
+                );
+            }
+            let asked = Asked::new(&at)?.post("/cache/wipe", &selection)?;
+            asked.show(|covered: &Covered| format!("removed {}", size(covered)))
+        }
+    }
+}
+
+fn size(covered: &Covered) -> String {
+    let entries = if covered.entries == 1 { "entry" } else { "entries" };
+    format!("{} {entries}, {}", covered.entries, bytes(covered.bytes))
+}
+
+fn stats(cache: &CacheState) -> String {
+    let share = cache.used as f64 / (cache.memory.max(1) as f64) * 100.0;
+    let mut text = pairs(&[
+        ("memory", format!("{} of {} used ({share:.1} %)", bytes(cache.used), bytes(cache.memory))),
+        ("largest", format!("{} for one entry", bytes(cache.max_entry))),
+        ("entries", cache.entries.to_string()),
+        ("under way", format!("{} questions to the server", cache.flights)),
+    ]);
+    if cache.rules.is_empty() {
+        return text + "\nno rules: nothing is cached\n";
+    }
+    let header = [&["rule"][..], &COUNTS].concat();
+    let rows = cache.rules.iter().map(|rule| {
+        let mut row = vec![rule.rule.clone()];
+        row.extend(counts(Some(&rule.counts)));
+        row
+    });
+    text.push_str(&format!("\n{}\n\nall together\n\n{}", table(&header, rows), all_counts(&cache.total)));
+    text
+}

@@ -1,0 +1,97 @@
+//! One request to the API of a running Weir.
+
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use weir_admin::ErrorBody;
+use weir_config::Address;
+
+/// How long an answer may take. 60 s: Weir itself cuts a connection of that age.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Bytes of an answer at most. 64 MiB: 10,000 rules with all their counters are some 20.
+const ANSWER_BYTES: usize = 64 << 20;
+
+/// Where Weir answers.
+pub struct Client {
+    address: Address,
+}
+
+impl Client {
+    pub fn new(address: Address) -> Self {
+        Self { address }
+    }
+
+    /// Asks and returns the body of the answer.
+    ///
+    /// # Errors
+    /// When nobody answers, and whatever Weir refuses, in its words.
+    pub fn ask(&self, method: Method, path: &str, body: Option<String>) -> Result<String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let asked = async { timeout(PATIENCE, self.connect_and_ask(method, path, body)).await };
+        match runtime.block_on(asked) {
+            Ok(answer) => answer,
+            Err(_) => bail!("Weir at {} does not answer in {} s", self.address, PATIENCE.as_secs()),
+        }
+    }
+
+    async fn connect_and_ask(&self, method: Method, path: &str, body: Option<String>) -> Result<String> {
+        let request =
+            Request::builder().method(method).uri(format!("/api/v1{path}")).header(HOST, "localhost");
+        let request = match body {
+            Some(body) => request.header(CONTENT_TYPE, "application/json").body(Full::from(body)),
+            None => request.body(Full::default()),
+        }?;
+        match &self.address {
+            Address::Tcp { host, port } => {
+                let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(|e| self.nobody(&e))?;
+                self.ask_over(stream, request).await
+            }
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(|e| self.nobody(&e))?;
+                self.ask_over(stream, request).await
+            }
+        }
+    }
+
+    fn nobody(&self, error: &std::io::Error) -> anyhow::Error {
+        let hint = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                "only the user and the group that Weir runs as may connect there"
+            }
+            _ => "is it running, and is this the `admin` of its [listen]?",
+        };
+        anyhow!("no Weir answers at {}: {error}; {hint}", self.address)
+    }
+
+    async fn ask_over<S>(&self, stream: S, request: Request<Full<Bytes>>) -> Result<String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let other = || format!("what answers at {} is not the API of Weir", self.address);
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.with_context(other)?;
+        // It ends with the answer; an error shows there too.
+        let connection = tokio::spawn(connection);
+        let answer = sender.send_request(request).await.with_context(other)?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), ANSWER_BYTES).collect().await;
+        let body = body.map_err(|e| anyhow!("{e}")).with_context(other)?.to_bytes();
+        connection.abort();
+        let text = String::from_utf8(body.into()).with_context(other)?;
+        if status.is_success() {
+            return Ok(text);
+        }
+        match serde_json::from_str::<ErrorBody>(&text) {
+            Ok(body) => Err(anyhow!("{}", body.error.message.trim_start_matches("error: "))),
+            Err(_) => Err(anyhow!("it answers {status}").context(other())),
+        }
+    }
+}

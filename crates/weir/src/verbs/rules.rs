@@ -1,0 +1,139 @@
+//! `weir rules ...`
+
+use super::show::{COUNTS, ago, bytes, counts, pairs, percent, reasons, seconds, table};
+use super::{Asked, escaped, explain};
+use crate::cli::RulesVerb;
+use anyhow::Result;
+use serde_json::Value;
+use weir_admin::{CacheCounts, Changed, Move, Place, Question, RuleState, RuleTable, RuleText};
+
+pub fn run(verb: RulesVerb) -> Result<()> {
+    match verb {
+        RulesVerb::List { at } => Asked::new(&at)?.get("/rules")?.show(list),
+        RulesVerb::Show { name, at } => Asked::new(&at)?.get(&path(&name))?.show(one),
+        RulesVerb::Add { rule, place, at } => {
+            let new = rule.into_new(place.given())?;
+            Asked::new(&at)?.post("/rules", &new)?.show(|done| changed("added", done))
+        }
+        RulesVerb::Replace { old, rule, at } => {
+            let new = rule.into_new(None)?;
+            let new = RuleText { rule: new.rule, toml: new.toml };
+            Asked::new(&at)?.put(&path(&old), &new)?.show(|done| changed("replaced", done))
+        }
+        RulesVerb::Move { name, place, at } => {
+            // One of them is given: the command line asks for it.
+            let place = place.given().unwrap_or(Place::Last);
+            let asked = Asked::new(&at)?;
+            asked.post(&format!("{}/move", path(&name)), &Move { place })?.show(|done| changed("moved", done))
+        }
+        RulesVerb::Remove { name, at } => {
+            Asked::new(&at)?.delete(&path(&name))?.show(|done| changed("removed", done))
+        }
+        RulesVerb::Test { question, at } => {
+            Asked::new(&at)?.post("/test", &Question::from(question))?.show(explain::tested)
+        }
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/rules/{}", escaped(name))
+}
+
+fn list(rules: &RuleTable) -> String {
+    if rules.rules.is_empty() {
+        return "no rules: everything goes to the server\n".to_owned();
+    }
+    let header = [&["rule", "match", "cache", ">matched", "last match"][..], &COUNTS].concat();
+    let rows = rules.rules.iter().map(|rule| {
+        let mut row = vec![
+            rule.name.clone(),
+            short(rule.rule.get("match"), &[]),
+            short(rule.rule.get("cache"), &["ttl"]),
+            rule.hits.to_string(),
+            ago(rule.last_hit),
+        ];
+        row.extend(counts(rule.cache.as_ref()));
+        row
+    });
+    let mut text = table(&header, rows) + "\n";
+    let warnings = rules.rules.iter().flat_map(|rule| &rule.warnings);
+    warnings.for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
+    if rules.file.is_none() {
+        text.push_str("Weir was started without a file: these rules end with it\n");
+    }
+    text
+}
+
+/// `key=value` of an object; of the keys in `bare` only the value.
+fn short(object: Option<&Value>, bare: &[&str]) -> String {
+    let Some(Value::Object(object)) = object else { return "-".to_owned() };
+    if object.is_empty() {
+        return "everything".to_owned();
+    }
+    let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let pairs = object.iter().map(|(key, v)| match bare.contains(&key.as_str()) {
+        true => value(v),
+        false => format!("{key}={}", value(v)),
+    });
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+fn one(rule: &RuleState) -> String {
+    let mut text = format!("{}\n\n", rule.toml.trim());
+    let warnings = rule.warnings.iter().map(|warning| format!("{warning}\n"));
+    text.push_str(&pairs(&[
+        ("place", rule.position.to_string()),
+        ("matched", format!("{} times, last {}", rule.hits, ago(rule.last_hit))),
+        ("warning", warnings.collect()),
+    ]));
+    if let Some(cache) = &rule.cache {
+        text.push('\n');
+        text.push_str(&all_counts(cache));
+    }
+    text
+}
+
+/// Every counter that says something.
+pub fn all_counts(c: &CacheCounts) -> String {
+    let some = |count: u64, text: String| if count == 0 { String::new() } else { text };
+    pairs(&[
+        ("hits", format!("{} ({}), {}", c.hits, percent(c.hit_ratio), bytes(c.hit_bytes))),
+        ("misses", c.misses.to_string()),
+        ("waited", some(c.waits, format!("{} for the same question of another client", c.waits))),
+        ("time saved", format!("{} of the server", seconds(c.saved_seconds))),
+        ("stored now", format!("{} entries, {}", c.entries, bytes(c.bytes))),
+        (
+            "stored",
+            format!("{} answers; {} too old, {} made room, {} wiped", c.fills, c.expired, c.evicted, c.wiped),
+        ),
+        ("not stored", reasons(&c.dropped)),
+        ("refused", reasons(&c.refused)),
+        ("refreshed", some(c.refreshes, c.refreshes.to_string())),
+        ("served stale", some(c.stale_served, format!("{} because the server failed", c.stale_served))),
+        ("verified", some(c.verified, format!("{}, {} of them had changed", c.verified, c.mismatched))),
+        (
+            "shadow",
+            some(
+                c.shadow_seen,
+                format!(
+                    "{} seen, {} would be hits ({} saved), {} of these stale",
+                    c.shadow_seen,
+                    c.shadow_hits,
+                    seconds(c.shadow_saved_seconds),
+                    c.shadow_stale
+                ),
+            ),
+        ),
+    ])
+}
+
+fn changed(what: &str, done: &Changed) -> String {
+    let place = done.position.map(|position| format!(", now at place {position}")).unwrap_or_default();
+    let kept = match &done.file {
+        Some(file) => format!("written to {file}"),
+        None => "not kept: Weir was started without a file, so this ends with it".to_owned(),
+    };
+    let mut text = format!("rule {} {what}{place}; {kept}\n", done.rule);
+    done.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
+    text
+}

@@ -1,0 +1,110 @@
+//! Tables and numbers for people.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use std::io::IsTerminal;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_admin::CacheCounts;
+
+/// A table; columns whose header begins with `>` are numbers.
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    // What is not for a terminal is not wrapped, so that it can be searched by lines.
+    let arrangement = match std::io::stdout().is_terminal() {
+        true => ContentArrangement::Dynamic,
+        false => ContentArrangement::Disabled,
+    };
+    table.set_content_arrangement(arrangement);
+    table.set_header(header.iter().map(|name| name.trim_start_matches('>')));
+    table.add_rows(rows);
+    for (at, name) in header.iter().enumerate() {
+        if name.starts_with('>')
+            && let Some(column) = table.column_mut(at)
+        {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+/// `name: value` lines, those with an empty value left out.
+pub fn pairs(pairs: &[(&str, String)]) -> String {
+    let shown = pairs.iter().filter(|(_, value)| !value.is_empty());
+    let width = shown.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let indent = format!("\n{}", " ".repeat(width + 2));
+    shown
+        .map(|(name, value)| format!("{name:width$}  {}\n", value.trim_end().replace('\n', &indent)))
+        .collect()
+}
+
+/// `1.5 MiB`
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut amount = bytes as f64;
+    let mut unit = 0;
+    while amount >= 1024.0 && unit + 1 < UNITS.len() {
+        amount /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => format!("{amount:.1} {}", UNITS[unit]),
+    }
+}
+
+/// `2.5 s`, `3 min`, `1.2 h`
+pub fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.001 => format!("{:.0} us", s * 1e6),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// `97.5 %`, or `-` where there was nothing.
+pub fn percent(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
+}
+
+/// How long ago a moment was, given in seconds since 1970.
+pub fn ago(moment: Option<u64>) -> String {
+    let Some(moment) = moment else { return "never".to_owned() };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    match now.saturating_sub(moment) {
+        0 => "now".to_owned(),
+        s if s < 120 => format!("{s} s ago"),
+        s if s < 7200 => format!("{} min ago", s / 60),
+        s if s < 172_800 => format!("{} h ago", s / 3600),
+        s => format!("{} days ago", s / 86_400),
+    }
+}
+
+/// `reason 3, other 1`, the greatest first.
+pub fn reasons(counts: &std::collections::BTreeMap<String, u64>) -> String {
+    let mut counts: Vec<_> = counts.iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    counts.into_iter().map(|(reason, count)| format!("{reason} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of [`counts`].
+pub const COUNTS: [&str; 6] = [">hits", ">misses", ">hit ratio", ">entries", ">size", ">time saved"];
+
+/// The counters that a table has room for.
+pub fn counts(counts: Option<&CacheCounts>) -> Vec<String> {
+    let Some(c) = counts else { return vec!["-".to_owned(); COUNTS.len()] };
+    vec![
+        c.hits.to_string(),
+        (c.misses + c.waits).to_string(),
+        percent(c.hit_ratio),
+        c.entries.to_string(),
+        bytes(c.bytes),
+        seconds(c.saved_seconds),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+use super::*;
+
+#[test]
+fn numbers_are_short() {
+    let sizes = [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1536, "1.5 KiB"),
+        (268_435_456, "256.0 MiB"),
+        (u64::MAX, "16777216.0 TiB"),
+    ];
+    for (amount, shown) in sizes {
+        assert_eq!(bytes(amount), shown);
+    }
+    for (amount, shown) in
+        [(0.0, "0 us"), (0.0025, "2 ms"), (2.54, "2.5 s"), (300.0, "5 min"), (9000.0, "2.5 h")]
+    {
+        assert_eq!(seconds(amount), shown);
+    }
+    assert_eq!((percent(None), percent(Some(0.975))), ("-".to_owned(), "97.5 %".to_owned()));
+    assert_eq!(ago(None), "never");
+    assert!(ago(Some(0)).ends_with(" days ago"));
+}
+
+#[test]
+fn tables_have_no_blanks_at_their_ends() {
+    let text = table(
+        &["name", ">hits"],
+        [vec!["a".to_owned(), "7".to_owned()], vec!["long".to_owned(), "12".to_owned()]],
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[1].starts_with(" a ") && lines[1].ends_with("  7"), "{text}");
+    assert!(lines.iter().all(|line| !line.ends_with(' ')), "{text:?}");
+}
+
+#[test]
+fn pairs_stand_below_each_other() {
+    let text = pairs(&[("a", "one\ntwo\n".to_owned()), ("none", String::new()), ("bcd", "x".to_owned())]);
+    assert_eq!(text, "a    one\n     two\nbcd  x\n");
+}
+
+#[test]
+fn the_greatest_reason_comes_first() {
+    let counts = [("a".to_owned(), 1), ("b".to_owned(), 3)].into();
+    assert_eq!(reasons(&counts), "b 3, a 1");
+}
