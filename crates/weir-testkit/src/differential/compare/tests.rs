@@ -96,6 +96,18 @@ fn statement_ids_and_names_of_temporary_files_are_each_connections_own() {
 }
 
 #[test]
+fn ids_of_statements_may_differ_where_warnings_tell_them() {
+    let row =
+        |length: u8, text: &str| answer(&[(1, &[&[5], &b"Error"[..], &[length], text.as_bytes()].concat())]);
+    let unknown = |id: &str| format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_fetch");
+    let one = row(65, &unknown("1"));
+    assert_eq!(difference(&query(), &one, &row(66, &unknown("95")), NAMES), None);
+    assert!(difference(&query(), &one, &row(66, "Unknown prepared statement handler (95)"), NAMES).is_some());
+    let closed = |id: &str| format!("The statement ({id}) has no open cursor.");
+    assert_eq!(difference(&query(), &row(40, &closed("7")), &row(41, &closed("10")), NAMES), None);
+}
+
+#[test]
 fn a_hint_in_front_hides_no_dictionary() {
     let end = |status: u8| answer(&[(1, &[0xfe, 0, 0, status, 0])]);
     for hint in ["", FRESH] {

@@ -27,6 +27,8 @@ struct Slots {
     bound: BTreeMap<usize, Vec<Param>>,
     /// Whether the statement that was prepared last has parameters.
     last_has_parameters: bool,
+    /// The session has asked to hear of all variables.
+    hears_all: bool,
 }
 
 const LISTED: &[Listed] = &[
@@ -57,6 +59,12 @@ const LISTED: &[Listed] = &[
         why: "the flag SERVER_SESSION_STATE_CHANGED may be missing for who sets session_track_transaction_info",
         flavors: &Flavor::BOTH,
         mend: transaction_tracker,
+    },
+    Listed {
+        why: "a value that SET STATEMENT has put back is told by MariaDB with the next answer that tells any change, \
+              which through Weir may come earlier",
+        flavors: &[Flavor::MariaDb],
+        mend: put_back,
     },
 ];
 
@@ -118,6 +126,15 @@ fn transaction_tracker(action: &mut Action, _: &mut Slots) {
     let Action::Query(text) = action else { return };
     if String::from_utf8_lossy(&text.before).contains("session_track_transaction_info") {
         *action = Action::Query("SELECT @@session_track_transaction_info".into());
+    }
+}
+
+fn put_back(action: &mut Action, slots: &mut Slots) {
+    let Action::Query(text) = action else { return };
+    let sql = String::from_utf8_lossy(&text.before);
+    slots.hears_all |= sql.contains("session_track_system_variables = '*'");
+    if slots.hears_all && sql.contains("SET STATEMENT ") {
+        *action = Action::Query("SELECT @@group_concat_max_len".into());
     }
 }
 

@@ -91,3 +91,13 @@ fn queries_that_are_listed_are_replaced_and_others_stay() {
         assert!(reasons(flavor).count() >= 3);
     }
 }
+
+#[test]
+fn set_statement_is_left_out_for_who_hears_of_all_variables_on_mariadb() {
+    let put_back = "SET STATEMENT group_concat_max_len = 4 FOR SELECT 1";
+    let hears = "/*!50000 SET session_track_system_variables = '*' */";
+    let actions = || vec![query(put_back), query(hears), query(put_back)];
+    let expected = vec![query(put_back), query(hears), query("SELECT @@group_concat_max_len")];
+    check(Flavor::MariaDb, actions(), expected);
+    check(Flavor::MySql, actions(), actions());
+}
