@@ -14,7 +14,7 @@ test: ## All tests, against real MariaDB and MySQL servers
 lint: ## Format, warnings, licences, floors and sizes
 	@scripts/lint.sh
 
-bench: ## Weir against a direct connection, HAProxy and a bare relay (ARGS=--quick: 2 minutes instead of 15)
+bench: ## Weir against a direct connection, HAProxy, a bare relay and redis (ARGS=--quick: 3 minutes instead of 20)
 	@scripts/bench.sh $(ARGS)
 
 experiments: ## The published experiments E1, E2, E4 on real servers, with a report in .cache/experiments (ARGS=--quick: 3 minutes instead of 20)

@@ -34,6 +34,7 @@ pub struct Client {
     buffer: Vec<u8>,
     /// What of `buffer` is received and not yet consumed.
     pending: std::ops::Range<usize>,
+    received: u64,
 }
 
 impl Client {
@@ -45,7 +46,7 @@ impl Client {
         let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(SILENCE))?;
-        let mut client = Self { stream, buffer: vec![0; room.max(1024)], pending: 0..0 };
+        let mut client = Self { stream, buffer: vec![0; room.max(1024)], pending: 0..0, received: 0 };
         let scramble = scramble_of(client.packet()?)?;
         client.send(1, &login_packet(login, &scramble))?;
         client.finish_login(login).with_context(|| format!("login as {} at {address}", login.user))?;
@@ -148,6 +149,12 @@ impl Client {
         }
     }
 
+    /// Bytes of all packets that were received and read so far, with their headers.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Says COM_QUIT and closes at once, as client libraries do.
     ///
     /// # Errors
@@ -179,6 +186,7 @@ impl Client {
         self.need(4 + size)?;
         let payload = self.pending.start + 4;
         self.pending.start = payload + size;
+        self.received += 4 + size as u64;
         Ok(&self.buffer[payload..payload + size])
     }
 

@@ -65,6 +65,11 @@ fn instructions(name: &str, calls: u32) -> Result<u64> {
         .context("cannot start valgrind; scripts/deps.sh installs it")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "valgrind failed on {name}:\n{said}");
+    collected(&said)
+}
+
+/// What callgrind says at its end.
+pub(crate) fn collected(said: &str) -> Result<u64> {
     let line = said.lines().find_map(|line| line.split_once("Collected : "));
     let (_, number) = line.with_context(|| format!("valgrind did not say what it collected:\n{said}"))?;
     Ok(number.trim().parse()?)

@@ -178,6 +178,7 @@ impl Run<'_> {
             threads,
             seconds: self.parameters.seconds,
             prepared: self.parameters.protocol == options::Protocol::Prepared,
+            uniform: false,
             address,
             login: LOGIN,
         }
@@ -200,7 +201,8 @@ impl Run<'_> {
         let mark = || Mark::take(database, weir, step.variant.cached());
         let (seen, before, after) = load::run(&load, &self.scripts, mark)?;
         writer.as_mut().map_or(Ok(()), Beside::check)?;
-        Ok(figures(&seen, &before, &after, &database.version))
+        let cached = step.variant.cached() || step.variant == Variant::QueryCache;
+        Ok(Figures { server_version: database.version.clone(), ..figures(&seen, &before, &after, cached) })
     }
 
     fn write_report(&self, folder: &Path, groups: &[Group]) -> Result<()> {
@@ -229,6 +231,8 @@ struct Mark {
     server: Cpu,
     weir: Option<Cpu>,
     machine: Duration,
+    /// SELECTs that the server has run.
+    selects: f64,
     cache: Option<CacheCounts>,
 }
 
@@ -239,18 +243,19 @@ impl Mark {
             server: process::cpu_split(database.pid())?,
             weir: weir.map(|weir| process::cpu_split(weir.pid())).transpose()?,
             machine: process::machine_busy()?,
+            selects: database.selects()?,
             cache: cache.transpose()?,
         })
     }
 }
 
-fn figures(seen: &load::Seen, before: &Mark, after: &Mark, version: &str) -> Figures {
+fn figures(seen: &load::Seen, before: &Mark, after: &Mark, cached: bool) -> Figures {
     let cores =
         |cpu: Cpu| Cores { user: load::cores(cpu.user, seen.wall), sys: load::cores(cpu.sys, seen.wall) };
     let counts = before.cache.zip(after.cache);
-    let hits = counts.map(|(before, after)| after.hits - before.hits);
+    let uncached = (after.selects - before.selects) / seen.reads.max(1.0);
     Figures {
-        server_version: version.to_owned(),
+        server_version: String::new(),
         per_second: seen.per_second,
         // sysbench gives the number of reads and not their rate; both counts are of the same time.
         reads_per_second: seen.per_second * seen.reads / seen.queries.max(1.0),
@@ -263,9 +268,9 @@ fn figures(seen: &load::Seen, before: &Mark, after: &Mark, version: &str) -> Fig
         weir: before.weir.zip(after.weir).map(|(before, after)| cores(after.since(before))),
         server: cores(after.server.since(before.server)),
         machine: load::cores(after.machine.saturating_sub(before.machine), seen.wall),
-        hits,
+        hit_ratio: (cached && seen.reads > 0.0).then(|| (1.0 - uncached).clamp(0.0, 1.0)),
+        hits: counts.map(|(before, after)| after.hits - before.hits),
         misses: counts.map(|(before, after)| after.misses - before.misses),
-        hit_ratio: hits.filter(|_| seen.reads > 0.0).map(|hits| (hits / seen.reads).clamp(0.0, 1.0)),
     }
 }
 

@@ -114,6 +114,8 @@ pub struct Load {
     pub seconds: u32,
     /// Whether statements are prepared once and executed (COM_STMT_EXECUTE), or sent as text (COM_QUERY).
     pub prepared: bool,
+    /// Whether all rows are asked for alike. sysbench's own way, by default, asks for few of them most of the time.
+    pub uniform: bool,
     /// Where sysbench connects to.
     pub address: SocketAddr,
     /// As whom, and to which schema.
@@ -259,6 +261,9 @@ fn command(load: &Load, scripts: &Scripts) -> Command {
         .arg(format!("--tables={}", load.tables.count))
         .arg(format!("--table-size={}", load.tables.rows))
         .arg(format!("--db-ps-mode={}", if load.prepared { "auto" } else { "disable" }));
+    if load.uniform {
+        command.arg("--rand-type=uniform");
+    }
     if load.script == Script::ReadOnlySkipTrx {
         command.arg("--skip-trx=on");
     }

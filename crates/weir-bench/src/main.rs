@@ -55,7 +55,7 @@ enum Verb {
 
 #[derive(Args)]
 struct RunArgs {
-    /// About two minutes instead of fifteen: fewer rows, shorter runs
+    /// About three minutes instead of twenty: fewer rows, shorter runs
     #[arg(long)]
     quick: bool,
     /// How often everything is repeated

@@ -72,28 +72,58 @@ pub fn json(setting: &Setting, readings: &Readings) -> Result<String> {
     Ok(serde_json::to_string_pretty(&Whole { setting, spreads, verdict, readings: readings.all() })?)
 }
 
-fn figures(readings: &Readings) -> Table {
+/// The targets of the rows about passing through, with what each of them is divided by.
+const PASSING: ([Target; 5], [(Target, Target); 5]) = {
+    use Target::{Direct, Haproxy, Relay, Shared, Weir};
+    let ratios = [(Weir, Direct), (Weir, Haproxy), (Weir, Relay), (Shared, Direct), (Shared, Weir)];
+    ([Direct, Haproxy, Relay, Weir, Shared], ratios)
+};
+/// Those of the rows about the cache.
+const CACHED: ([Target; 4], [(Target, Target); 3]) = {
+    use Target::{Cached, Direct, Redis, Shared};
+    ([Direct, Shared, Cached, Redis], [(Cached, Direct), (Cached, Shared), (Cached, Redis)])
+};
+
+/// A table for what passes through, and another for what comes out of the cache.
+fn figures(readings: &Readings) -> String {
+    let is_cached = |row: &str| {
+        readings.all().iter().any(|reading| reading.row == row && reading.target == Target::Cached)
+    };
+    let (cached, passing): (Vec<_>, Vec<_>) =
+        lines(readings).into_iter().partition(|(row, _)| is_cached(row));
+    let mut tables = Vec::new();
+    if !passing.is_empty() {
+        tables.push(table(readings, &passing, &PASSING.0, &PASSING.1).to_string());
+    }
+    if !cached.is_empty() {
+        tables.push(table(readings, &cached, &CACHED.0, &CACHED.1).to_string());
+    }
+    tables.join("\n\n")
+}
+
+fn table(
+    readings: &Readings,
+    lines: &[(&str, Metric)],
+    targets: &[Target],
+    ratios: &[(Target, Target)],
+) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     let mut header = vec!["row".to_owned(), "figure".to_owned()];
-    header.extend(Target::ALL.map(|target| target.name().to_owned()));
-    let bases = [Target::Direct, Target::Haproxy, Target::Relay];
-    header.extend(bases.map(|base| format!("weir/{}", base.name())));
-    let shared = [Target::Direct, Target::Weir];
-    header.extend(shared.map(|base| format!("shared/{}", base.name())));
+    header.extend(targets.iter().map(|target| target.name().to_owned()));
+    // The name of the way through Weir without the word, for the columns are narrow.
+    let short = |target: &Target| target.name().trim_start_matches("weir ").to_owned();
+    header.extend(ratios.iter().map(|(target, base)| format!("{}/{}", short(target), short(base))));
     table.set_header(header);
     let mut last = "";
-    for (row, metric) in lines(readings) {
-        let mut cells = vec![if row == last { "" } else { row }.to_owned(), metric.name().to_owned()];
-        cells.extend(
-            Target::ALL.map(|target| readings.spread(row, target, metric).map_or_else(String::new, show)),
-        );
-        let ratio = |target, base| {
-            let ratio = readings.ratio(row, target, base, metric);
-            ratio.map_or_else(String::new, |r| format!("{:.2}", r.median))
-        };
-        cells.extend(bases.map(|base| ratio(Target::Weir, base)));
-        cells.extend(shared.map(|base| ratio(Target::Shared, base)));
+    for (row, metric) in lines {
+        let mut cells = vec![if *row == last { "" } else { row }.to_owned(), metric.name().to_owned()];
+        let spread = |target: &Target| readings.spread(row, *target, *metric);
+        cells.extend(targets.iter().map(|target| spread(target).map_or_else(String::new, show)));
+        cells.extend(ratios.iter().map(|(target, base)| {
+            let ratio = readings.ratio(row, *target, *base, *metric);
+            ratio.map_or_else(String::new, |ratio| format!("{:.2}", ratio.median))
+        }));
         table.add_row(cells);
         last = row;
     }

@@ -11,7 +11,9 @@ use weir_testkit::process::Program;
 use weir_testkit::servers::PortLease;
 use weir_testkit::{Flavor, Server, Weir};
 
+use crate::cached;
 use crate::client::{Client, Login};
+use crate::load::{self, Scripts};
 use crate::summary::{SHARED_CONNECTIONS, Target};
 use crate::sysbench;
 
@@ -80,6 +82,19 @@ impl Rig {
         Ok(rig)
     }
 
+    /// A server with the tables of the cached rows, Weir with a rule that caches, and redis.
+    ///
+    /// # Errors
+    /// As [`Rig::full`].
+    pub fn cached(weir: &Path, scripts: &Scripts) -> Result<Self> {
+        let mut rig = Self::bare_server(&[])?;
+        let direct = rig.endpoint(Target::Direct)?.address;
+        load::prepare(&cached::tables(direct), scripts)?;
+        rig.add_weir(weir, Target::Cached, MAX_CONNECTIONS)?;
+        rig.add_redis()?;
+        Ok(rig)
+    }
+
     /// All endpoints, in the order of [`Target::ALL`].
     #[must_use]
     pub fn endpoints(&self) -> &[Endpoint] {
@@ -96,6 +111,13 @@ impl Rig {
     }
 
     fn server(args: &[&str]) -> Result<Self> {
+        let rig = Self::bare_server(args)?;
+        sysbench::prepare(rig.endpoint(Target::Direct)?, LOGIN)?;
+        Ok(rig)
+    }
+
+    /// Without tables.
+    fn bare_server(args: &[&str]) -> Result<Self> {
         let mut builder = Server::builder(Flavor::MariaDb).max_connections(MAX_CONNECTIONS);
         for arg in ["--innodb-buffer-pool-size=256M", "--table-open-cache=2000", "--back-log=2000"]
             .iter()
@@ -108,7 +130,6 @@ impl Rig {
         let mut client = Client::connect(direct.address, Login { schema: "mysql", ..LOGIN }, 4096)?;
         client.query(&format!("CREATE DATABASE {}", LOGIN.schema))?;
         client.quit()?;
-        sysbench::prepare(&direct, LOGIN)?;
         let home = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
         Ok(Self {
             endpoints: vec![direct],
@@ -136,9 +157,18 @@ impl Rig {
         self.add(Target::Relay, address, command)
     }
 
+    /// It keeps nothing on disk.
+    fn add_redis(&mut self) -> Result<()> {
+        let address = self.free_address()?;
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--port", &address.port().to_string(), "--save", ""]);
+        command.args(["--appendonly", "no"]).arg("--dir").arg(self.home.path());
+        self.add(Target::Redis, address, command).context("scripts/deps.sh installs redis-server")
+    }
+
     fn add_weir(&mut self, binary: &Path, target: Target, connections: u32) -> Result<()> {
         ensure!(binary.exists(), "{} is missing: cargo build --release -p weir", binary.display());
-        let config = weir_config(self.server.addr(), connections, target == Target::Shared);
+        let config = weir_config(self.server.addr(), connections, target);
         let weir = Weir::config(config).binary(binary.canonicalize()?).start()?;
         self.endpoints.push(Endpoint { target, address: weir.addr(), pid: Some(weir.pid()) });
         self.weirs.push(weir);
@@ -187,11 +217,12 @@ fn haproxy_config(listen: SocketAddr, backend: SocketAddr, threads: usize) -> St
 /// A listed user; no TLS towards the server and no line in the log for each connection, because nobody else here
 /// encrypts or logs. Where connections are shared, a password that the server has taken is good for a minute: proxies that
 /// share connections never ask it.
-fn weir_config(backend: SocketAddr, connections: u32, shared: bool) -> String {
-    let sharing = match shared {
-        true => "[pool]\nsharing = \"transaction\"\n\n[auth]\nrevalidate = \"1m\"",
-        false => "[pool]\nsharing = \"session\"",
+pub(crate) fn weir_config(backend: SocketAddr, connections: u32, target: Target) -> String {
+    let sharing = match target {
+        Target::Shared | Target::Cached => "[pool]\nsharing = \"transaction\"\n\n[auth]\nrevalidate = \"1m\"",
+        _ => "[pool]\nsharing = \"session\"",
     };
+    let cache = if target == Target::Cached { CACHE_READS } else { "" };
     format!(
         "[listen]\nmysql = [\"$LISTEN\"]\n\n\
          [[server]]\nname = \"db1\"\naddress = \"{backend}\"\nmax_connections = {connections}\n\
@@ -199,10 +230,14 @@ fn weir_config(backend: SocketAddr, connections: u32, shared: bool) -> String {
          [[user]]\nname = \"{}\"\npassword = \"{}\"\n\n\
          {sharing}\n\n\
          [limits]\nmax_clients = {MAX_CONNECTIONS}\n\n\
-         [log]\nlevel = \"warn\"\n",
+         [log]\nlevel = \"warn\"\n{cache}",
         LOGIN.user, LOGIN.password
     )
 }
+
+/// For longer than any run takes.
+const CACHE_READS: &str = "\n[cache]\nmemory = \"1GiB\"\n\n\
+    [[rule]]\nname = \"reads\"\nmatch = { pattern = \"^SELECT\", kind = \"read\" }\ncache = { ttl = \"1h\" }\n";
 
 fn await_listening(program: &mut Program, address: SocketAddr) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use crate::cached::{self, Rows};
 use crate::idle::Link;
+use crate::load::Scripts;
 use crate::rig::{Endpoint, LOGIN, Rig};
 use crate::summary::{Metric, Readings, Target};
 use crate::sysbench::{self, Work};
@@ -20,12 +22,12 @@ pub struct Plan {
     pub rounds: u32,
     /// The experiments, out of [`EXPERIMENTS`].
     pub experiments: Vec<String>,
-    /// About two minutes instead of fifteen.
+    /// About three minutes instead of twenty.
     pub quick: bool,
 }
 
 /// The names of all experiments, in the order in which they run.
-pub const EXPERIMENTS: [&str; 11] = [
+pub const EXPERIMENTS: [&str; 17] = [
     "point_select_text",
     "point_select_prepared",
     "oltp_read_only",
@@ -37,6 +39,12 @@ pub const EXPERIMENTS: [&str; 11] = [
     "stream",
     "idle",
     "among_idle",
+    "cached_point_select",
+    "cached_read_only",
+    "cached_replay",
+    "cached_redis",
+    "cached_writer",
+    "cached_miss",
 ];
 /// These have servers of their own.
 const APART: [&str; 2] = ["idle", "among_idle"];
@@ -66,7 +74,8 @@ pub fn choose(only: &[String]) -> Result<Vec<String>> {
 pub fn run(plan: &Plan) -> Result<Readings> {
     let start = Instant::now();
     let mut run = Run { plan, readings: Readings::default(), start };
-    if plan.experiments.iter().any(|name| !APART.contains(&name.as_str())) {
+    let apart = |name: &str| APART.contains(&name) || cached::EXPERIMENTS.contains(&name);
+    if plan.experiments.iter().any(|name| !apart(name)) {
         run.tell("starting MariaDB, HAProxy, the relay and Weir");
         let rig = Rig::full(&plan.weir)?;
         for round in 1..=plan.rounds {
@@ -83,6 +92,7 @@ pub fn run(plan: &Plan) -> Result<Readings> {
             run.among_idle(round, clients)?;
         }
     }
+    run.cached()?;
     Ok(run.readings)
 }
 
@@ -226,6 +236,26 @@ impl Run<'_> {
             let rig = Rig::for_idle_clients(&self.plan.weir, target)?;
             let kb = idle::run(rig.endpoint(target)?, LOGIN, clients, link)?;
             self.readings.add(&row, target, Metric::KbPerClient, round, kb);
+        }
+        Ok(())
+    }
+
+    /// The rows of Weir's cache have a server with tables of their own.
+    fn cached(&mut self) -> Result<()> {
+        let wanted: Vec<&str> = cached::EXPERIMENTS.into_iter().filter(|name| self.wants(name)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.tell("starting MariaDB, Weir with its cache, and redis");
+        let scripts = Scripts::write()?;
+        let rig = Rig::cached(&self.plan.weir, &scripts)?;
+        for round in 1..=self.plan.rounds {
+            for experiment in &wanted {
+                self.tell(&format!("round {round}: {}", experiment.replace('_', " ")));
+                let (weir, quick) = (&self.plan.weir, self.plan.quick);
+                let readings = &mut self.readings;
+                Rows { weir, rig: &rig, scripts: &scripts, quick, round, readings }.measure(experiment)?;
+            }
         }
         Ok(())
     }

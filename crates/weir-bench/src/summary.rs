@@ -18,6 +18,10 @@ pub enum Target {
     Weir,
     /// Weir whose clients share [`SHARED_CONNECTIONS`].
     Shared,
+    /// Weir with a rule that caches every read it may.
+    Cached,
+    /// A redis server of the distribution.
+    Redis,
 }
 
 /// Server connections of [`Target::Shared`], where a row names no other number.
@@ -25,7 +29,8 @@ pub const SHARED_CONNECTIONS: u32 = 16;
 
 impl Target {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 5] = [Self::Direct, Self::Haproxy, Self::Relay, Self::Weir, Self::Shared];
+    pub const ALL: [Self; 7] =
+        [Self::Direct, Self::Haproxy, Self::Relay, Self::Weir, Self::Shared, Self::Cached, Self::Redis];
 
     /// The word for it in the report.
     #[must_use]
@@ -36,6 +41,8 @@ impl Target {
             Self::Relay => "relay",
             Self::Weir => "weir",
             Self::Shared => "weir shared",
+            Self::Cached => "weir cached",
+            Self::Redis => "redis",
         }
     }
 }
@@ -50,6 +57,8 @@ pub enum Metric {
     P95Ms,
     /// 99th percentile of latency of a query, in milliseconds.
     P99Ms,
+    /// Mean latency of an event as sysbench defines it, in milliseconds.
+    MeanMs,
     /// CPU time of the proxy per query or connection, in microseconds.
     CpuUs,
     /// Median latency of one query of one client, in microseconds.
@@ -66,6 +75,12 @@ pub enum Metric {
     RoundTrips,
     /// Server connections at the same time, at most.
     Connections,
+    /// Reads that the server did not run, of all reads, in percent.
+    HitPercent,
+    /// Instructions of the proxy per query, as valgrind counts them: its own, and not the kernel's.
+    Instructions,
+    /// Size of an answer in bytes, as it goes over the network.
+    Bytes,
 }
 
 impl Metric {
@@ -84,6 +99,10 @@ impl Metric {
             Self::GrowthMb => "growth MB",
             Self::RoundTrips => "round trips more",
             Self::Connections => "connections",
+            Self::MeanMs => "mean ms",
+            Self::HitPercent => "% hits",
+            Self::Instructions => "instructions",
+            Self::Bytes => "bytes",
         }
     }
 }
@@ -165,19 +184,45 @@ impl Readings {
     /// The spread of `target` / `base`, divided round by round: what a slow minute does to both of a round cancels.
     #[must_use]
     pub fn ratio(&self, row: &str, target: Target, base: Target, metric: Metric) -> Option<Spread> {
-        let bases = self.by_round(row, base, metric);
-        let values = self.by_round(row, target, metric);
-        let paired = values.iter().filter_map(|(round, value)| {
-            let base = bases.get(round)?;
-            (*base > 0.0).then(|| value / base)
-        });
-        Spread::of(paired.collect())
+        divided(&self.by_round(row, target, metric), &self.by_round(row, base, metric))
+    }
+
+    /// The spread of one row of a target / another row of it, divided round by round.
+    #[must_use]
+    pub fn rows_ratio(&self, [row, base]: [&str; 2], target: Target, metric: Metric) -> Option<Spread> {
+        divided(&self.by_round(row, target, metric), &self.by_round(base, target, metric))
+    }
+
+    /// The spread of one row of a target / the largest of `rows` of it in the same round.
+    #[must_use]
+    pub fn ratio_to_best(
+        &self,
+        row: &str,
+        rows: &[String],
+        target: Target,
+        metric: Metric,
+    ) -> Option<Spread> {
+        let mut best = BTreeMap::new();
+        for (round, value) in rows.iter().flat_map(|row| self.by_round(row, target, metric)) {
+            let highest: &mut f64 = best.entry(round).or_default();
+            *highest = highest.max(value);
+        }
+        divided(&self.by_round(row, target, metric), &best)
     }
 
     fn by_round(&self, row: &str, target: Target, metric: Metric) -> BTreeMap<u32, f64> {
         let wanted = |r: &&Reading| r.row == row && r.target == target && r.metric == metric;
         self.all.iter().filter(wanted).map(|r| (r.round, r.value)).collect()
     }
+}
+
+/// The quotients of the rounds that both have.
+fn divided(values: &BTreeMap<u32, f64>, bases: &BTreeMap<u32, f64>) -> Option<Spread> {
+    let paired = values.iter().filter_map(|(round, value)| {
+        let base = bases.get(round)?;
+        (*base > 0.0).then(|| value / base)
+    });
+    Spread::of(paired.collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::summary::{Metric, Readings, SHARED_CONNECTIONS, Spread, Target};
 use crate::sysbench::Work;
-use crate::{connect, idle, latency, opening, paced, stream};
+use crate::{cached, connect, idle, latency, miss, opening, paced, stream};
 
 /// One line of the verdict.
 #[derive(Debug, Clone, Serialize)]
@@ -81,6 +81,7 @@ pub fn all(readings: &Readings) -> Vec<Verdict> {
         add(format!("{row}, shared: kB each"), floor, aim, kb);
     }
     sharing(readings, &mut add);
+    hits(readings, &mut add);
     let growth = readings.spread(stream::ROW_SLOW, Target::Weir, Metric::GrowthMb);
     add(format!("{}: growth in MB", stream::ROW_SLOW), 8.0, 1.0, growth);
     lines
@@ -108,6 +109,33 @@ fn sharing(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Sp
     add(format!("{}, shared: round trips beyond the SELECT's", opening::ROW), 1.0, 0.0, trips);
     let connections = readings.spread(paced::ROW, Target::Shared, Metric::Connections);
     add(format!("{}, shared: server connections", paced::ROW), 16.0, 8.0, connections);
+}
+
+/// What answers out of the cache are held to.
+fn hits(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Spread>)) {
+    let to_direct = |row: &str, metric| readings.ratio(row, Target::Cached, Target::Direct, metric);
+    let row = cached::ROW_REDIS;
+    let ratio = readings.ratio(row, Target::Cached, Target::Redis, Metric::CpuUs);
+    add(format!("{row}: CPU of a hit / of a redis GET"), 1.2, 0.95, ratio);
+    let row = cached::row_points(cached::THREADS);
+    add(format!("{row}: throughput / direct"), 1.15, 1.35, to_direct(&row, Metric::PerSecond));
+    let row = cached::ROW_READ_ONLY;
+    add(format!("{row}: throughput / direct"), 1.4, 2.0, to_direct(row, Metric::PerSecond));
+    add(format!("{row}: mean response time / direct"), 0.7, 0.5, to_direct(row, Metric::MeanMs));
+    let row = cached::ROW_REPLAY;
+    add(format!("{row}: throughput / direct"), 1.8, 2.6, to_direct(row, Metric::PerSecond));
+    let [few, more @ ..] = cached::POINT_THREADS;
+    for threads in more {
+        let rows = [cached::row_points(threads), cached::row_points(few)];
+        let ratio = readings.rows_ratio([&rows[0], &rows[1]], Target::Cached, Metric::PerSecond);
+        add(format!("{}: throughput / with {few}", rows[0]), 0.9, 1.0, ratio);
+    }
+    let row = cached::row_writer(cached::THREADS);
+    let all = cached::READERS.map(cached::row_writer);
+    let ratio = readings.ratio_to_best(&row, &all, Target::Cached, Metric::PerSecond);
+    add(format!("{row}: throughput / the best of all"), 0.9, 0.97, ratio);
+    let ratio = readings.ratio(miss::ROW, Target::Cached, Target::Shared, Metric::Instructions);
+    add(format!("{}: instructions per query / without a cache", miss::ROW), 1.05, 1.02, ratio);
 }
 
 fn judge(median: f64, floor: f64, aim: f64, less_is_better: bool) -> Word {

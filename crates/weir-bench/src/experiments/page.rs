@@ -204,7 +204,7 @@ fn graphs(page: &mut String, one: &Shown, variants: &[Variant]) {
     add("Response time, mean", "mean in milliseconds", "ms", mean, None);
     let hits = lines(&|figures| figures.hit_ratio.map(|ratio| ratio * 100.0));
     if !hits.is_empty() {
-        add("Reads answered by Weir's cache", "percent of all reads", "%", hits, Some(100.0));
+        add("Reads answered from memory", "percent of all reads", "%", hits, Some(100.0));
     }
     page.push_str("</div>\n");
 }
@@ -327,7 +327,7 @@ const READING: &str = "<section><h2>How to read this</h2>\n<ul>\n\
 <li>All variants of a graph run one after the other for one number of clients, and then for the next: a slow minute of the machine hits all of them alike.</li>\n\
 <li>sysbench, Weir and the server share the machine, so a client's own work limits throughput before the server or Weir does. The CPU of each shows who did.</li>\n\
 <li>CPU is user and kernel time of a process per second of the run: 1 core is one that does nothing else.</li>\n\
-<li>Hits are reads that Weir's cache answered, of all reads that sysbench sent; hits of cacheable leave out what was not to be cached, inside of a transaction for instance.</li>\n\
+<li>Hits are reads that the server did not run, by its own count (Com_select), of all reads that sysbench sent: a cache answered them, Weir's or the server's. Hits of cacheable are as Weir counts: hits of hits and misses, without what was not to be cached, inside of a transaction for instance.</li>\n\
 </ul></section>\n";
 
 /// The colour and mark of a variant, the same on the whole page.

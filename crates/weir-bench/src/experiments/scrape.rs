@@ -18,7 +18,7 @@ pub struct CacheCounts {
     pub misses: f64,
 }
 
-/// Reads the counters of all rules together. A Weir without such counters has counted nothing.
+/// Reads the counters of all rules together. What Weir has not counted yet it may not show: that is zero.
 ///
 /// # Errors
 /// When nothing answers at `admin`, or it answers with another status than 200.

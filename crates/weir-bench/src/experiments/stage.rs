@@ -70,6 +70,7 @@ impl Database {
             threads: FILLERS.min(tables.count),
             seconds: 0,
             prepared: false,
+            uniform: false,
             address: database.address(),
             login: LOGIN,
         };
@@ -100,6 +101,28 @@ impl Database {
         self.ask(&[&size, &kind]).map(drop)
     }
 
+    /// SELECTs that the server has run, those that its query cache answered left out.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub fn selects(&self) -> Result<f64> {
+        let Login { user, password, .. } = LOGIN;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut client = ConnectOptions::tcp(self.server.addr(), user, password).connect().await?;
+            let answer =
+                client.run("SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_select', 'Qcache_hits')").await?;
+            let mut selects = 0.0;
+            for row in answer.rows() {
+                let [name, value] = two_texts(row).context("the server does not count its SELECTs")?;
+                let value: f64 = String::from_utf8_lossy(value).parse()?;
+                // MariaDB counts what its query cache answers as SELECTs as well.
+                selects += if name == b"Com_select" { value } else { -value };
+            }
+            Ok(selects)
+        })
+    }
+
     fn ask(&self, statements: &[&str]) -> Result<Vec<Option<String>>> {
         let Login { user, password, .. } = LOGIN;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -115,6 +138,14 @@ impl Database {
             Ok(answers)
         })
     }
+}
+
+/// The values of a row of two short texts, each behind its length.
+fn two_texts(row: &[u8]) -> Option<[&[u8]; 2]> {
+    let (length, rest) = row.split_first()?;
+    let (first, rest) = rest.split_at_checked(usize::from(*length))?;
+    let (length, rest) = rest.split_first()?;
+    Some([first, rest.get(..usize::from(*length))?])
 }
 
 /// Starts the Weir of `variant` in front of `database`, for up to `clients`.

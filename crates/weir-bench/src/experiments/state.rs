@@ -38,12 +38,12 @@ pub struct Figures {
     pub server: Cores,
     /// CPU of everything on the machine in cores.
     pub machine: f64,
-    /// Reads that the cache answered, if one took part.
-    pub hits: Option<f64>,
-    /// Reads that the cache could have answered and had no answer for.
-    pub misses: Option<f64>,
-    /// The part of all reads that the cache answered, 0 to 1.
+    /// The part of all reads that the server did not run, as it counts them itself, 0 to 1; if a cache took part.
     pub hit_ratio: Option<f64>,
+    /// Reads that Weir's cache answered, as Weir counts them.
+    pub hits: Option<f64>,
+    /// Reads that Weir's cache could have answered and had no answer for, as Weir counts them.
+    pub misses: Option<f64>,
 }
 
 /// CPU time per time: 1 is a core that does nothing else.

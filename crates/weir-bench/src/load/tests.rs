@@ -55,7 +55,8 @@ fn sysbench_is_told_what_the_load_says() {
     let tables = Tables { count: 3, rows: 500 };
     let address = "127.0.0.1:3307".parse().unwrap();
     let told = |script, prepared| {
-        let load = Load { script, tables, threads: 2, seconds: 1, prepared, address, login };
+        let load =
+            Load { script, tables, threads: 2, seconds: 1, prepared, uniform: prepared, address, login };
         let command = command(&load, &scripts);
         command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
@@ -68,4 +69,5 @@ fn sysbench_is_told_what_the_load_says() {
     assert!(args[0].ends_with("oltp_nontran.lua") && Path::new(&args[0]).exists());
     assert!(!args.iter().any(|arg| arg.contains("skip-trx")));
     assert!(args.iter().any(|arg| arg == "--db-ps-mode=auto"));
+    assert!(args.iter().any(|arg| arg == "--rand-type=uniform"));
 }

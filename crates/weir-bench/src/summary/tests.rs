@@ -25,3 +25,17 @@ fn ratios_pair_the_rounds() {
     assert!((ratio.min - 1.1).abs() < 1e-9 && (ratio.max - 1.1).abs() < 1e-9, "{ratio:?}");
     assert_eq!(readings.ratio("other", Target::Weir, Target::Relay, Metric::CpuUs), None);
 }
+
+#[test]
+fn rows_of_a_target_are_compared_within_their_round() {
+    let mut readings = Readings::default();
+    for (round, few, many) in [(1, 100.0, 90.0), (2, 50.0, 60.0)] {
+        readings.add("8", Target::Cached, Metric::PerSecond, round, few);
+        readings.add("64", Target::Cached, Metric::PerSecond, round, many);
+    }
+    let ratio = readings.rows_ratio(["64", "8"], Target::Cached, Metric::PerSecond).unwrap();
+    assert_eq!((ratio.min, ratio.max), (0.9, 1.2));
+    let rows = ["8".to_owned(), "64".to_owned(), "none".to_owned()];
+    let ratio = readings.ratio_to_best("64", &rows, Target::Cached, Metric::PerSecond).unwrap();
+    assert_eq!((ratio.min, ratio.max), (0.9, 1.0));
+}
