@@ -9,6 +9,20 @@ use crate::reason::{DropReason, Refusal};
 /// Threads that count the same mostly meet in different stripes.
 const STRIPES: usize = 8;
 
+/// Upper bounds of the ages of answers that were found to be out of date.
+pub const AGES: [Duration; 10] = [
+    Duration::from_millis(10),
+    Duration::from_millis(100),
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+    Duration::from_secs(300),
+    Duration::from_secs(900),
+    Duration::from_secs(3600),
+    Duration::from_secs(4 * 3600),
+];
+
 /// What is counted often: in stripes, chosen by the part of the cache where it happens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Often {
@@ -50,6 +64,8 @@ pub struct Rule {
     seldom: [AtomicU64; Seldom::Samples as usize + 1],
     dropped: [AtomicU64; DropReason::ALL.len()],
     refused: [AtomicU64; Refusal::ALL.len()],
+    ages: [AtomicU64; AGES.len() + 1],
+    ages_millis: AtomicU64,
     entries: AtomicI64,
     bytes: AtomicI64,
 }
@@ -62,6 +78,8 @@ impl Rule {
             seldom: Default::default(),
             dropped: Default::default(),
             refused: std::array::from_fn(|_| AtomicU64::new(0)),
+            ages: Default::default(),
+            ages_millis: AtomicU64::new(0),
             entries: AtomicI64::new(0),
             bytes: AtomicI64::new(0),
         })
@@ -107,6 +125,8 @@ impl Rule {
             mismatched: seldom(Seldom::Mismatched),
             dropped: DropReason::ALL.iter().copied().zip(all(&self.dropped)).collect(),
             refused: Refusal::ALL.iter().copied().zip(all(&self.refused)).collect(),
+            stale_ages: all(&self.ages),
+            stale_age: Duration::from_millis(self.ages_millis.load(Ordering::Relaxed)),
         }
     }
 
@@ -117,6 +137,14 @@ impl Rule {
     /// Counts and returns how many there were before.
     pub(crate) fn seldom(&self, of: Seldom, n: u64) -> u64 {
         self.seldom[of as usize].fetch_add(n, Ordering::Relaxed)
+    }
+
+    /// An answer was found to be out of date when it was this old.
+    pub(crate) fn was_stale(&self, age: Duration) {
+        let at = AGES.iter().position(|bound| age <= *bound).unwrap_or(AGES.len());
+        self.ages[at].fetch_add(1, Ordering::Relaxed);
+        let millis = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        self.ages_millis.fetch_add(millis, Ordering::Relaxed);
     }
 
     pub(crate) fn dropped(&self, reason: DropReason) {
@@ -174,6 +202,11 @@ pub struct RuleStats {
     pub verified: u64,
     /// Those of them that differed.
     pub mismatched: u64,
+    /// How old the answers were that differed, in verification and in shadow mode: how many up to each of [`AGES`], each counted
+    /// once, and last those that were older.
+    pub stale_ages: Vec<u64>,
+    /// The sum of those ages.
+    pub stale_age: Duration,
     /// Answers that were to be stored and were not, by reason.
     pub dropped: Vec<(DropReason, u64)>,
     /// Statements that the cache left alone, by reason.

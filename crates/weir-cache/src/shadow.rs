@@ -64,6 +64,9 @@ impl Cache {
         rule.seldom(Seldom::ShadowSeen, 1);
         if let Some(entry) = self.shadow_mark(ask, now) {
             let stale = (entry.about().hash != about.hash).then(|| entry.age(snapshot.asked));
+            if let Some(age) = stale {
+                rule.was_stale(age);
+            }
             rule.seldom(Seldom::ShadowHits, 1);
             rule.seldom(Seldom::ShadowStale, stale.is_some().into());
             let micros = u64::try_from(about.server_time.as_micros()).unwrap_or(u64::MAX);
@@ -105,7 +108,9 @@ impl Cache {
             return Verdict::Same;
         }
         rule.seldom(Seldom::Mismatched, 1);
-        Verdict::Differs { age: served.age(asked) }
+        let age = served.age(asked);
+        rule.was_stale(age);
+        Verdict::Differs { age }
     }
 
     fn shadow_mark(&self, ask: &Ask<'_>, now: Instant) -> Option<Arc<Entry>> {

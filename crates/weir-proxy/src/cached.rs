@@ -3,8 +3,10 @@
 //! Only a session whose state Weir knows can be served: that of a client that shares connections, or of one that could
 //! if its configuration did not say otherwise (`sharing = "session"`).
 
+use crate::behind::Behind;
 use crate::doing::Doing;
 use crate::fill::{Filling, To};
+use crate::found_rows::FormOf;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
 use crate::wish::Wish;
@@ -45,6 +47,10 @@ pub(crate) struct Remembered {
     pub flight: Option<Box<InFlight>>,
     /// The answer to the statement at hand is to be kept.
     pub filling: Option<Box<Filling>>,
+    /// What runs behind the answer that the client has got from memory.
+    pub behind: Option<Box<Behind>>,
+    /// The statement at hand asks for FOUND_ROWS() of this number, in this form.
+    pub form: Option<Box<(FormOf, u64)>>,
     /// What is wiped when the statement at hand has ended.
     pub wipes: Vec<Selector>,
 }
@@ -75,11 +81,14 @@ impl Session {
             let InFlight { wish, over, .. } = *flight;
             return self.landed(cx, (command, len), wish, over.unwrap_or(Waited::RunYourself));
         }
-        sharing.cache.filling = None;
+        (sharing.cache.filling, sharing.cache.form) = (None, None);
         if !self.worker.shared.has_rules() || !matches!(command, com::QUERY | com::STMT_EXECUTE) {
             return Ok(Cached::Ask);
         }
         self.changes(command, payload);
+        if command == com::QUERY && self.found_rows(cx, payload, len)? == Cached::Answered {
+            return Ok(Cached::Answered);
+        }
         let Some(wish) = self.wish(command, payload) else { return Ok(Cached::Ask) };
         let shared = Arc::clone(&self.worker.shared);
         let key = shared.cache().key(&wish.key);
@@ -91,9 +100,22 @@ impl Session {
             return Ok(Cached::Ask);
         }
         match shared.cache().lookup(&ask, now) {
-            Lookup::Hit(entry) => self.serve(cx, command, len, &entry),
-            // Who finds it old asks anew, while others are served.
-            Lookup::Miss(ticket) | Lookup::Refresh(_, ticket) => {
+            Lookup::Hit(entry) => {
+                let sampled = self.is_sampled(&wish, &entry);
+                let served = self.serve(cx, command, len, &entry)?;
+                if sampled {
+                    let limit = shared.cache().max_entry();
+                    self.run_behind(command, payload, Filling::new(wish, To::Verify(entry), limit));
+                }
+                Ok(served)
+            }
+            Lookup::Refresh(entry, ticket) => {
+                let served = self.serve(cx, command, len, &entry)?;
+                let limit = shared.cache().max_entry();
+                self.run_behind(command, payload, Filling::new(wish, To::Store(ticket), limit));
+                Ok(served)
+            }
+            Lookup::Miss(ticket) => {
                 self.fill_with(wish, To::Store(ticket));
                 Ok(Cached::Ask)
             }
@@ -155,6 +177,13 @@ impl Session {
             }
             Waited::RunYourself => Ok(Cached::Ask),
         }
+    }
+
+    /// Whether this hit is one that is compared with what the server says now.
+    fn is_sampled(&self, wish: &Wish, entry: &Entry) -> bool {
+        let share = wish.cache.verify.millionths();
+        // What was stored before the rule asked for it has no hash.
+        share > 0 && entry.about().hash != 0 && self.worker.shared.cache().samples(wish.scope.rule(), share)
     }
 
     fn fill_with(&mut self, wish: Wish, to: To) {

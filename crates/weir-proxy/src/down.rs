@@ -44,7 +44,7 @@ impl Session {
                 Poll::Pending => return Ok(Turn::Blocked),
             }
         }
-        self.poll_server(cx, false)
+        self.poll_server(cx, self.is_behind())
     }
 
     /// As [`Self::poll_down`] with nobody to pass anything on to.
@@ -122,7 +122,11 @@ impl Session {
 
     /// All of an answer has been passed on; `bytes` is all of it, where one read has brought it.
     fn complete(&mut self, answered_at: Instant, bytes: Option<&mut [u8]>) {
+        if self.behind_answered(answered_at) {
+            return;
+        }
         if let Some(bytes) = bytes {
+            self.learn_form(bytes);
             self.keep_answer(bytes);
         }
         self.written(answered_at);
@@ -246,6 +250,12 @@ impl Session {
 
     /// The server's connection has ended. What is still at hand of an older answer may stand in for the one that will not come.
     fn lost(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> Result<Turn, Exit> {
+        if self.is_behind() {
+            self.drop_link();
+            self.phase = Phase::Idle;
+            self.give_up_behind(Refusal::Cut);
+            return Ok(Turn::Moved);
+        }
         let nothing_sent = self.phase == Phase::Answer && self.current.bytes_out == 0;
         if nothing_sent
             && self.server.held.is_empty()

@@ -33,6 +33,8 @@ pub(crate) enum To {
     Store(Ticket),
     /// Only its hash, to see what a rule would do.
     Shadow(Snapshot),
+    /// It is compared with this, which was served.
+    Verify(Arc<Entry>),
 }
 
 /// An answer that is being gathered.
@@ -61,6 +63,7 @@ impl Filling {
         match &mut self.to {
             To::Store(ticket) => ticket.asked(now),
             To::Shadow(snapshot) => *snapshot = cache.snapshot(&cache.key(&self.wish.key), now),
+            To::Verify(_) => {}
         }
     }
 
@@ -103,8 +106,8 @@ impl Filling {
 
     fn store(self, cache: &Cache, mut about: About) {
         let now = Instant::now();
-        let Self { wish, to, bytes, .. } = self;
-        if wish.cache.verify.millionths() > 0 || matches!(to, To::Shadow(_)) {
+        let Self { wish, to, bytes, sent, .. } = self;
+        if wish.cache.verify.millionths() > 0 || !matches!(to, To::Store(_)) {
             let mut hash = cache.result_hash();
             hash.update(&bytes);
             about.hash = hash.finish();
@@ -119,6 +122,9 @@ impl Filling {
                 let ask = Ask { key, scope: &wish.scope, terms: wish.terms, floor: None };
                 cache.shadow_observe(&ask, &snapshot, &about, now);
             }
+            To::Verify(served) => {
+                cache.verified(wish.scope.rule(), &served, about.hash, sent.unwrap_or(now));
+            }
         }
     }
 }
@@ -132,8 +138,9 @@ impl Session {
             Err(why) => return filling.give_up(why),
         };
         let Some(sharing) = &mut self.sharing else { return };
+        let compared = matches!(filling.to, To::Verify(_));
         let owes = owes_found_rows(&sharing.doing);
-        if filling.wish.names_known && !owes {
+        if compared || (filling.wish.names_known && !owes) {
             return filling.store(self.worker.shared.cache(), about);
         }
         let about = About { found_rows: owes.then_some(0), ..about };
@@ -231,7 +238,7 @@ fn is_outage(code: u16) -> bool {
             | 1021 // ER_DISK_FULL
             | 1114 // ER_RECORD_FILE_FULL
             | 1047 // ER_UNKNOWN_COM_ERROR: a Galera node that is not ready
-            | 2002 | 2003 | 2006 | 2013 // what Weir says where it cannot connect
+            | 1429 // ER_CONNECT_TO_FOREIGN_DATA_SOURCE: what Weir says where it cannot connect
     )
 }
 
@@ -242,7 +249,10 @@ pub(crate) async fn finish(session: &mut Session) -> Result<(), Exit> {
         Ok(done) => done,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     };
-    let Err(error) = done else { return Ok(()) };
+    let Err(error) = done else {
+        session.end_behind();
+        return Ok(());
+    };
     tracing::debug!(event = "fill_failed", client = session.entry.handle.id(), error = %error);
     if let Some(filling) = session.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) {
         filling.give_up(Refusal::Cut);

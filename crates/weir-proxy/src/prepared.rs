@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// The packet of a command with the connection's own id of the statement.
-    fn with_server_id(&mut self, command: u8, payload: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn with_server_id(&mut self, command: u8, payload: &[u8]) -> Option<Vec<u8>> {
         let sharing = self.sharing.as_mut()?;
         let statement = sharing.statements.get(sharing.executing?).ok()?;
         if !matches!(command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {

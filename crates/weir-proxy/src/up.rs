@@ -37,6 +37,9 @@ impl Session {
         if self.is_queued() && !self.poll_wait(cx)? {
             return Ok(Turn::Blocked);
         }
+        if self.has_behind() {
+            return self.poll_behind(cx);
+        }
         if !self.starved {
             let held = std::mem::take(&mut self.held_up);
             return self.take_requests(cx, &held);
@@ -63,7 +66,8 @@ impl Session {
             let taken = self.command(cx, &bytes[at..])?;
             at += taken;
             let unsent = !self.to_client.is_empty() || !self.to_server.is_empty();
-            if taken == 0 || self.exit.is_some() || self.phase != Phase::Idle || unsent {
+            let next = self.exit.is_none() && self.phase == Phase::Idle && !unsent && !self.has_behind();
+            if taken == 0 || !next {
                 // A command that waits for a connection is all there.
                 self.starved = (taken == 0 && self.exit.is_none() && !self.is_queued()) || at == bytes.len();
                 break;

@@ -192,18 +192,21 @@ impl Session {
         if let Some(reason) = asked.bound.as_ref().and_then(|bound| bound.refusal) {
             return Err(reason);
         }
-        if let Some(reason) = self.state_refusal(judged) {
+        if let Some(reason) = self.state_refusal() {
             return Err(reason);
         }
-        let attached = self.sharing.as_ref().is_some_and(|sharing| sharing.is_attached());
-        let place = match attached {
-            true => self.server.place.generation(),
-            false => self.worker.shared.upstream.generation(),
-        };
+        let schema = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?.wanted.schema().clone();
+        match &schema {
+            Schema::Known(name) if judged.facts.reads_system_schema(name) => {
+                return Err(Refusal::SystemSchema);
+            }
+            Schema::Unknown => return Err(Refusal::SessionUnknown),
+            Schema::Known(_) | Schema::None => {}
+        }
+        let place = self.place();
         let results = self.results_id().ok_or(Refusal::SessionUnknown)?;
         let key = self.key(asked, results, place);
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
-        let schema = sharing.wanted.schema().clone();
         let epoch = self.worker.shared.names_changed();
         let names = judged.names(&schema, epoch, Instant::now());
         if let Some(Err(reason)) = names {
@@ -224,12 +227,20 @@ impl Session {
         Ok(Wish { judged, scope, cache, terms, key, place, schema, names_known, floor })
     }
 
+    /// Which server answers, or would.
+    pub(crate) fn place(&self) -> u64 {
+        match self.sharing.as_ref().is_some_and(|sharing| sharing.is_attached()) {
+            true => self.server.place.generation(),
+            false => self.worker.shared.upstream.generation(),
+        }
+    }
+
     fn follows_hints(&self) -> bool {
         self.worker.shared.settings.load().cache.follows_hints(&self.identity.user)
     }
 
     /// What in the session speaks against it.
-    fn state_refusal(&self, judged: &Judged) -> Option<Refusal> {
+    pub(crate) fn state_refusal(&self) -> Option<Refusal> {
         let sharing = self.sharing.as_ref()?;
         if let Some(reason) = pins_refusal(sharing.pins.why()) {
             return Some(reason);
@@ -242,18 +253,12 @@ impl Session {
         if !on(Variable::AUTOCOMMIT) {
             return Some(Refusal::InTransaction);
         }
-        if sharing.rebase.is_some() || sharing.actual.is_some() || on(Variable::SQL_AUTO_IS_NULL) {
-            return Some(Refusal::SessionUnknown);
-        }
-        match sharing.wanted.schema() {
-            Schema::Known(name) if judged.facts.reads_system_schema(name) => Some(Refusal::SystemSchema),
-            Schema::Unknown => Some(Refusal::SessionUnknown),
-            Schema::Known(_) | Schema::None => None,
-        }
+        let unsure = sharing.rebase.is_some() || sharing.actual.is_some() || on(Variable::SQL_AUTO_IS_NULL);
+        unsure.then_some(Refusal::SessionUnknown)
     }
 
     /// A number for all that answers depend on of the session's state.
-    fn results_id(&mut self) -> Option<u64> {
+    pub(crate) fn results_id(&mut self) -> Option<u64> {
         let sharing = self.sharing.as_mut()?;
         if let Some((state, id)) = &sharing.cache.results
             && state.same_as(&sharing.wanted)

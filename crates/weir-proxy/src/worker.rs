@@ -4,6 +4,7 @@ use crate::accept::Accepted;
 use crate::acceptor::{Listener, Taken, accept_all, client_options};
 use crate::backend::Backend;
 use crate::close::quit_at_once;
+use crate::found_rows::Forms;
 use crate::judged::Judgements;
 use crate::kill::Killers;
 use crate::link::{Lease, Link};
@@ -62,6 +63,7 @@ pub(crate) struct Learned {
     pub replays: Replays,
     pub texts: Texts,
     pub judgements: Judgements,
+    pub forms: Forms,
     pub rules: WorkerRules,
     seed: u64,
 }
@@ -207,6 +209,7 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
         replays: Replays::default(),
         texts: Texts::new(seed),
         judgements: Judgements::new(seed),
+        forms: Forms::default(),
         rules: WorkerRules::none(),
         seed,
     };

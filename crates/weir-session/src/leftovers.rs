@@ -38,8 +38,17 @@ pub struct Leftovers {
     diagnostics: bool,
     /// FOUND_ROWS() is of a statement with SQL_CALC_FOUND_ROWS: it will be asked for.
     calculated: bool,
-    /// What the diagnostics area holds is MySQL's warning of SQL_CALC_FOUND_ROWS (1287) and nothing else, and it can be made anew.
-    deprecated: bool,
+    /// What the diagnostics area holds is one warning of MySQL's and nothing else, and it can be made anew.
+    deprecated: Option<Deprecated>,
+}
+
+/// What MySQL warns of (1287) each time it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deprecated {
+    /// SQL_CALC_FOUND_ROWS
+    CalcFoundRows,
+    /// FOUND_ROWS()
+    FoundRows,
 }
 
 /// What must be done so that a statement finds what the one before it left.
@@ -106,7 +115,7 @@ impl Leftovers {
         row_count: 0,
         diagnostics: false,
         calculated: false,
-        deprecated: false,
+        deprecated: None,
     };
 
     /// Takes in how a text statement or an execution ended.
@@ -131,7 +140,7 @@ impl Leftovers {
         if statement.found_rows != FoundRows::Kept {
             self.calculated = statement.pins.contains(PinReason::FoundRows) && outcome.is_ok();
         }
-        self.deprecated = false;
+        self.deprecated = None;
         self.row_count = match outcome {
             Outcome::Ok { affected_rows, .. } => affected_rows.cast_signed(),
             Outcome::Rows { .. } | Outcome::Err { .. } => -1,
@@ -182,7 +191,12 @@ impl Leftovers {
     /// warning it left is that MySQL means to do without SQL_CALC_FOUND_ROWS. No connection is needed for either any more.
     pub fn calculated(&mut self, found_rows: u64, deprecated: bool) {
         (self.found_rows, self.calculated) = (Some(found_rows), false);
-        (self.diagnostics, self.deprecated) = (deprecated, deprecated);
+        (self.diagnostics, self.deprecated) = (deprecated, deprecated.then_some(Deprecated::CalcFoundRows));
+    }
+
+    /// The last statement was `SELECT FOUND_ROWS()`, and the only warning it left is that MySQL means to do without that.
+    pub fn told_found_rows(&mut self) {
+        (self.diagnostics, self.deprecated) = (true, Some(Deprecated::FoundRows));
     }
 
     /// The command before has left warnings that it announced: COM_STMT_PREPARE may.
@@ -213,7 +227,7 @@ impl Leftovers {
     /// The pins that keep the connection until the next statement, because what is left there cannot be made anew elsewhere.
     pub fn holds(&self, server: Server) -> PinSet {
         let mut pins = PinSet::EMPTY;
-        if self.diagnostics && !self.deprecated {
+        if self.diagnostics && self.deprecated.is_none() {
             pins.insert(PinReason::Warnings);
         }
         if !(-1..=1).contains(&self.row_count) {
@@ -285,7 +299,8 @@ impl Leftovers {
             (wants(Reads::FOUND_ROWS), wants(Reads::ROW_COUNT), wants(Reads::DIAGNOSTICS));
         let mut steps = Vec::new();
         if clean && self.diagnostics {
-            return if self.deprecated { self.warn_anew(reads, server) } else { Err(Lost::Diagnostics) };
+            let what = self.deprecated.ok_or(Lost::Diagnostics)?;
+            return self.warn_anew(what, reads, server);
         }
         if clean && server.family == ServerFamily::MariaDb {
             steps.push(step("SELECT 1 FROM (SELECT 1) t LIMIT 1".to_owned(), false));
@@ -332,7 +347,7 @@ impl Leftovers {
 impl Leftovers {
     /// What [`Self::calculated`] was told of: the statement that makes FOUND_ROWS() gives the warning, and ROW_COUNT() of -1, as the one
     /// before it did.
-    fn warn_anew(&self, reads: Reads, server: Server) -> Result<Vec<Step>, Lost> {
+    fn warn_anew(&self, what: Deprecated, reads: Reads, server: Server) -> Result<Vec<Step>, Lost> {
         let mut steps = Vec::new();
         if reads.contains(Reads::LAST_INSERT_ID) {
             let id = self.insert_id.ok_or(Lost::LastInsertId)?;
@@ -340,6 +355,11 @@ impl Leftovers {
         }
         if reads.contains(Reads::ROW_COUNT) && self.row_count != -1 {
             return Err(Lost::Combination);
+        }
+        if what == Deprecated::FoundRows {
+            // It has given one row.
+            steps.push(step("SELECT FOUND_ROWS()".to_owned(), true));
+            return Ok(steps);
         }
         let n = match self.found_rows {
             _ if !reads.contains(Reads::FOUND_ROWS) => 1,

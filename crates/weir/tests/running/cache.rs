@@ -170,3 +170,127 @@ async fn what_a_client_may_ask_next_is_as_after_a_run() {
         }
     }
 }
+
+/// SELECTs that the server has run.
+async fn selects(admin: &mut Client) -> u64 {
+    let told = row(admin, "SHOW GLOBAL STATUS LIKE 'Com_select'").await;
+    told.split('|').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn found_rows_after_a_hit_is_told_without_the_server() {
+    let calculated = "SELECT SQL_CALC_FOUND_ROWS v FROM t ORDER BY id LIMIT 1";
+    for flavor in Flavor::BOTH {
+        let server = Server::start(flavor).unwrap();
+        table(&server, "ca_found").await;
+        let weir = sharing(&server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_found").await;
+        for _ in 0..3 {
+            assert_eq!(row(&mut client, calculated).await, "one", "{flavor:?}");
+            assert_eq!(row(&mut client, "SELECT FOUND_ROWS()").await, "3", "{flavor:?}");
+        }
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        let before = selects(&mut admin).await;
+        for _ in 0..5 {
+            assert_eq!(row(&mut client, calculated).await, "one", "{flavor:?}");
+            assert_eq!(row(&mut client, "SELECT FOUND_ROWS()").await, "3", "{flavor:?}");
+            assert_eq!(row(&mut client, "SELECT FOUND_ROWS()").await, "1", "{flavor:?}: of the one before");
+        }
+        assert_eq!(selects(&mut admin).await, before, "{flavor:?}");
+        client.run(calculated).await.unwrap();
+        client.run("SELECT FOUND_ROWS()").await.unwrap();
+        let mut direct = app(server.addr()).database("ca_found").connect().await.unwrap();
+        direct.run(calculated).await.unwrap();
+        direct.run("SELECT FOUND_ROWS()").await.unwrap();
+        let (expected, got) = (direct.query("SHOW WARNINGS").await, client.query("SHOW WARNINGS").await);
+        assert_eq!(got.unwrap(), expected.unwrap(), "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn many_that_ask_the_same_at_once_ask_the_server_once() {
+    for flavor in Flavor::BOTH {
+        let server = Server::start(flavor).unwrap();
+        table(&server, "ca_flight").await;
+        let weir = sharing(&server, 4, "", ALL);
+        let all = clients::<24>(&weir, "ca_flight").await;
+        let [mut alone] = clients(&weir, "ca_flight").await;
+        let joins = (0..11).map(|n| format!("t t{n}")).collect::<Vec<_>>().join(", ");
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        // What one costs, with the questions about its names.
+        let before = selects(&mut admin).await;
+        alone.run(&format!("SELECT COUNT(*), 1 FROM {joins}")).await.unwrap();
+        // What is asked behind the answer is over when the next command is taken.
+        shown(&mut alone, "client_id").await;
+        let one = selects(&mut admin).await - before;
+        let before = selects(&mut admin).await;
+        let slow = format!("SELECT COUNT(*), 2 FROM {joins}");
+        let runs: Vec<_> = all
+            .into_iter()
+            .map(|mut client| {
+                let sql = slow.clone();
+                tokio::spawn(async move { row(&mut client, &sql).await })
+            })
+            .collect();
+        for run in runs {
+            assert_eq!(run.await.unwrap(), "177147|2", "{flavor:?}");
+        }
+        let asked = selects(&mut admin).await - before;
+        assert!(
+            asked <= one,
+            "{flavor:?}: the server was asked {asked} times, and {one} times by one client"
+        );
+    }
+}
+
+#[tokio::test]
+async fn past_its_soft_time_an_answer_is_served_and_renewed_behind_it() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_soft_t", "ca_soft_s"]) {
+            table(server, name).await;
+            let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", soft_ttl = \"200ms\"");
+            let weir = sharing(server, 4, mode, &rules);
+            let [mut client] = clients(&weir, name).await;
+            assert_eq!(value(&mut client, 1).await, "one", "{flavor:?} {mode}");
+            change(server, &format!("UPDATE {name}.t SET v='renewed'")).await;
+            // Who finds it old still gets it, at once; the next gets what was asked for behind that.
+            let mut last = "one".to_owned();
+            until("it is renewed", async || {
+                let now = value(&mut client, 1).await;
+                let next = (now == "renewed").then_some(());
+                assert!(next.is_some() || now == "one", "{flavor:?} {mode}: {now}");
+                last = now;
+                next
+            })
+            .await;
+            // What follows a statement behind the answer is as if there had been none.
+            assert_eq!(row(&mut client, "SELECT ROW_COUNT()").await, "-1", "{flavor:?} {mode}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn when_the_server_is_gone_an_old_answer_may_stand_in() {
+    let rules = ALL.replace("ttl = \"1h\"", "ttl = \"300ms\", stale_if_error = \"1h\"");
+    for flavor in Flavor::BOTH {
+        let mut server = Server::start(flavor).unwrap();
+        table(&server, "ca_stale").await;
+        let weir = sharing(&server, 4, "", &format!("[auth]\nrevalidate = \"1h\"\n{rules}"));
+        let [mut client, mut other] = clients(&weir, "ca_stale").await;
+        assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}");
+        change(&server, "UPDATE ca_stale.t SET v='changed'").await;
+        until("the answer is too old", async || (value(&mut client, 1).await == "changed").then_some(()))
+            .await;
+        server.kill9().unwrap();
+        let until = tokio::time::Instant::now() + std::time::Duration::from_millis(800);
+        while tokio::time::Instant::now() < until {
+            assert_eq!(value(&mut client, 1).await, "changed", "{flavor:?}");
+            assert_eq!(value(&mut other, 1).await, "changed", "{flavor:?}");
+        }
+        let never_asked = other.query("SELECT v FROM t WHERE id=2").await.unwrap();
+        assert!(never_asked.err().is_some(), "{flavor:?}: {never_asked:?}");
+        server.restart().unwrap();
+        change(&server, "UPDATE ca_stale.t SET v='after'").await;
+        assert_eq!(value(&mut client, 1).await, "after", "{flavor:?}");
+    }
+}
