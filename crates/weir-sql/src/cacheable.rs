@@ -32,7 +32,7 @@ mod writes;
 pub use names::{FunctionName, TableName, is_system_schema};
 
 use crate::classify::Cursor;
-use crate::{LexMode, Lexer, TokenKind};
+use crate::{LexMode, Lexer, Text, TokenKind};
 use memchr::memmem;
 use walk::Walk;
 
@@ -161,7 +161,15 @@ reasons! {
 
 /// Reads a text as the server would in this mode, as one statement of a client with multi-statements enabled.
 pub fn read_facts(sql: &[u8], mode: LexMode) -> ReadFacts {
-    let mut cursor = Cursor::new(sql, mode);
+    of(Cursor::new(sql, mode))
+}
+
+pub(crate) fn of_text(text: &Text<'_>) -> ReadFacts {
+    of(text.cursor())
+}
+
+fn of(mut cursor: Cursor<'_>) -> ReadFacts {
+    let (sql, mode) = (cursor.sql(), cursor.mode());
     if !query::is_query(cursor.clone()) {
         let writes = writes::of(&mut cursor);
         return ReadFacts { writes, ..ReadFacts::refused(Uncacheable::NotARead) };

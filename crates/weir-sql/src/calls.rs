@@ -29,21 +29,21 @@ pub(crate) fn call(cursor: &mut Cursor<'_>, before: Option<Token>, name: Token, 
         return Call::Unknown;
     }
     let word = cursor.text(name);
-    if functions::stands_before_paren(word) {
+    if functions::stands_before_paren(name.word()) {
         return Call::None;
     }
     // `MATCH (a) AGAINST (b)` is no call, though AGAINST is a name elsewhere.
-    if word.eq_ignore_ascii_case(b"against") && before.is_some_and(|b| cursor.text(b) == b")") {
+    if word.eq_ignore_ascii_case(b"against") && before.is_some_and(|b| b.is(b')')) {
         return Call::None;
     }
-    if name.end != open.start && functions::is_built_in_without_blank_only(word) {
+    if name.end != open.start && functions::is_built_in_without_blank_only(name.word()) {
         return Call::Unknown;
     }
     if word.eq_ignore_ascii_case(b"last_insert_id") {
-        let is_read = cursor.peek().is_some_and(|next| cursor.text(next) == b")");
+        let is_read = cursor.peek().is_some_and(|next| next.is(b')'));
         return if is_read { Call::Harmless } else { Call::SetsLastInsertId };
     }
-    if functions::is_harmless(word, cursor.mode()) { Call::Harmless } else { Call::Unknown }
+    if functions::is_harmless(name.word(), cursor.mode()) { Call::Harmless } else { Call::Unknown }
 }
 
 /// Whether the word before a name makes the `(` behind it a list of columns or the size of a type: `AS d (a, b)`,

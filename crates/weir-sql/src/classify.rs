@@ -6,7 +6,7 @@ mod statement;
 
 pub(crate) use cursor::Cursor;
 
-use crate::{KindSet, LexMode, StatementKind};
+use crate::{Keyword, KindSet, LexMode, StatementKind};
 
 /// Namespace of [`Statement::classify`].
 #[derive(Debug)]
@@ -43,51 +43,67 @@ pub enum WeirCommand {
     ShowSession,
 }
 
+impl Classified {
+    /// Of a packet that is one statement and nothing else.
+    pub(crate) fn one(kind: StatementKind) -> Self {
+        let mut kinds = KindSet::default();
+        kinds.insert(kind);
+        Self { kind, kinds, local_infile: false, statements: Statements::One, weir: None }
+    }
+}
+
 impl Statement {
     /// Reads the whole text once. `multi_statements` is what the client has enabled (the capability
     /// CLIENT_MULTI_STATEMENTS and COM_SET_OPTION); without it, text other than comments behind a `;` makes the
     /// kind `Other`.
     pub fn classify(sql: &[u8], mode: LexMode, multi_statements: bool) -> Classified {
-        let mut cursor = Cursor::new(sql, mode);
-        let mut all = Classified {
-            kind: StatementKind::Read,
-            kinds: KindSet::default(),
-            local_infile: false,
-            statements: Statements::One,
-            weir: None,
-        };
-        loop {
-            let one = statement::classify(&mut cursor);
-            all.kind = all.kind.max(one.kind);
-            all.kinds.insert(one.kind);
-            all.local_infile |= one.local_infile;
-            // After a syntax error, the server reads nothing more.
-            if !one.more || cursor.is_rest_blank() {
+        of(Cursor::new(sql, mode), multi_statements)
+    }
+}
+
+pub(crate) fn of(mut cursor: Cursor<'_>, multi_statements: bool) -> Classified {
+    let front = (cursor.peek_keyword() == Some(Keyword::Show)).then(|| cursor.clone());
+    let mut all = Classified {
+        kind: StatementKind::Read,
+        kinds: KindSet::default(),
+        local_infile: false,
+        statements: Statements::One,
+        weir: None,
+    };
+    loop {
+        let one = statement::classify(&mut cursor);
+        all.kind = all.kind.max(one.kind);
+        all.kinds.insert(one.kind);
+        all.local_infile |= one.local_infile;
+        // After a syntax error, the server reads nothing more.
+        if !one.more || cursor.is_rest_blank() {
+            break;
+        }
+        if !multi_statements {
+            // A comment behind the `;` is no second statement.
+            let mut rest = cursor.clone();
+            rest.begin_statement();
+            if rest.only_end_follows() {
                 break;
             }
-            if !multi_statements {
-                // A comment behind the `;` is no second statement.
-                let mut rest = cursor.clone();
-                rest.begin_statement();
-                if rest.only_end_follows() {
-                    break;
-                }
-                all.kind = StatementKind::Other;
-                all.kinds.insert(StatementKind::Other);
-                return all;
-            }
-            all.statements = Statements::Many;
-            cursor.begin_statement();
+            all.kind = StatementKind::Other;
+            all.kinds.insert(StatementKind::Other);
+            return all;
         }
-        all.weir = weir_command(sql, mode);
-        all
+        all.statements = Statements::Many;
+        cursor.begin_statement();
     }
+    all.weir = front.and_then(is_weir_command);
+    all
 }
 
 /// Reads `SHOW WEIR SESSION`, in any case, with comments around and a `;` behind it.
 pub fn weir_command(sql: &[u8], mode: LexMode) -> Option<WeirCommand> {
+    is_weir_command(Cursor::new(sql, mode))
+}
+
+fn is_weir_command(mut cursor: Cursor<'_>) -> Option<WeirCommand> {
     use crate::Keyword::{Session, Show, Weir};
-    let mut cursor = Cursor::new(sql, mode);
     let is_it = [Show, Weir, Session].iter().all(|&k| cursor.next_keyword() == Some(k));
     (is_it && cursor.only_end_follows()).then_some(WeirCommand::ShowSession)
 }

@@ -10,12 +10,12 @@ mod hints;
 mod ordinal;
 mod plain;
 mod row;
-mod words;
+pub(crate) mod words;
 
 pub use plain::{strip_comments, trimmed_span};
 pub use weir_model::DigestId;
 
-use crate::{LexMode, Lexer, Token, TokenKind};
+use crate::{LexMode, Lexer, Text, Token, TokenKind};
 use fold::{Fold, Kind};
 use ordinal::Ordinals;
 use words::{Role, Word};
@@ -65,6 +65,45 @@ pub fn digest_within(sql: &[u8], mode: LexMode, limit: usize, out: &mut Vec<u8>)
     id_of(out)
 }
 
+pub(crate) fn of_text(text: &Text<'_>, out: &mut Vec<u8>) -> DigestId {
+    let source = Source { tokens: text.tokens(), at: 0, lexer: text.rest().clone() };
+    let fold = Fold::new(out, MAX_DIGEST_LENGTH);
+    Scan { source, ..Scan::new(text.sql(), text.mode(), fold, false) }.run();
+    id_of(out)
+}
+
+/// The tokens of a statement, of which those at its front may have been read before.
+struct Source<'a> {
+    tokens: &'a [Token],
+    /// Which of them comes next.
+    at: usize,
+    /// Reads those behind them.
+    lexer: Lexer<'a>,
+}
+
+impl Source<'_> {
+    #[inline]
+    fn next(&mut self) -> Option<Token> {
+        match self.tokens.get(self.at) {
+            Some(token) => {
+                self.at += 1;
+                Some(*token)
+            }
+            None => self.lexer.next_dense(),
+        }
+    }
+
+    /// Goes on behind a row that ends there.
+    fn skip_row(&mut self, end: usize) {
+        while self.tokens.get(self.at).is_some_and(|token| token.start < end as u32) {
+            self.at += 1;
+        }
+        if self.at >= self.tokens.len() && self.lexer.position() < end {
+            self.lexer.skip_row(end);
+        }
+    }
+}
+
 fn id_of(text: &[u8]) -> DigestId {
     DigestId(rapidhash::v3::rapidhash_v3(text))
 }
@@ -73,7 +112,7 @@ fn id_of(text: &[u8]) -> DigestId {
 struct Scan<'a, 'o> {
     sql: &'a [u8],
     mode: LexMode,
-    lexer: Lexer<'a>,
+    source: Source<'a>,
     fold: Fold<'o>,
     ordinals: Ordinals,
     /// What only a digest's text has is read too, and blanks may stand before the `(` of a function.
@@ -82,12 +121,12 @@ struct Scan<'a, 'o> {
 
 impl<'a, 'o> Scan<'a, 'o> {
     fn new(sql: &'a [u8], mode: LexMode, fold: Fold<'o>, is_digest: bool) -> Self {
-        let lexer = Lexer::new(sql, mode);
-        Self { sql, mode, lexer, fold, ordinals: Ordinals::default(), is_digest }
+        let source = Source { tokens: &[], at: 0, lexer: Lexer::new(sql, mode) };
+        Self { sql, mode, source, fold, ordinals: Ordinals::default(), is_digest }
     }
 
     fn run(mut self) {
-        while let Some(token) = self.lexer.next() {
+        while let Some(token) = self.source.next() {
             if self.fold.is_full() || matches!(token.kind, TokenKind::Nul | TokenKind::Unterminated) {
                 break;
             }
@@ -100,8 +139,9 @@ impl<'a, 'o> Scan<'a, 'o> {
     fn token(&mut self, token: Token) {
         let text = token.text(self.sql);
         match token.kind {
-            TokenKind::Word => return self.word(token, text),
+            TokenKind::Word => return self.word(token),
             TokenKind::Operator => return self.operator(token, text),
+            TokenKind::Blank if let Some(is_wide) = token.rows() => return self.passed_rows(token, is_wide),
             TokenKind::Number => {
                 self.ordinals.number(text);
                 return self.fold.number();
@@ -111,7 +151,7 @@ impl<'a, 'o> Scan<'a, 'o> {
                 self.ordinals.semicolon();
                 return self.fold.token(Kind::Plain, "; ");
             }
-            TokenKind::Name => self.fold.identifier(text, None),
+            TokenKind::Name => self.fold.identifier_in(self.sql, token.span()),
             TokenKind::QuotedIdent => self.quoted(text),
             TokenKind::String | TokenKind::Param => self.fold.value(),
             TokenKind::HexLiteral | TokenKind::BitLiteral => self.fold.number(),
@@ -142,8 +182,8 @@ impl<'a, 'o> Scan<'a, 'o> {
         }
     }
 
-    fn word(&mut self, token: Token, text: &[u8]) {
-        match Word::of(text) {
+    fn word(&mut self, token: Token) {
+        match token.word().shown() {
             Some(word) if !self.is_qualifier(token) && (!word.call || self.is_called(token)) => {
                 if !word.role.continues() {
                     self.end_item();
@@ -151,12 +191,15 @@ impl<'a, 'o> Scan<'a, 'o> {
                 self.ordinals.word(word.role);
                 return self.keyword(word);
             }
-            None if self.is_digest && text == b"_charset" && self.byte(token.end) == Some(b')') => {
+            None if self.is_digest
+                && token.text(self.sql) == b"_charset"
+                && self.byte(token.end as usize) == Some(b')') =>
+            {
                 self.fold.drop_open();
-                self.lexer.next();
+                self.source.next();
                 self.fold.token(Kind::Plain, "(_charset) ");
             }
-            _ => self.fold.identifier(text, None),
+            _ => self.fold.identifier_in(self.sql, token.span()),
         }
         self.ordinals.other();
     }
@@ -171,18 +214,18 @@ impl<'a, 'o> Scan<'a, 'o> {
             Role::Binary => Kind::Binary,
             Role::Null => return self.fold.null(),
         };
-        self.fold.token(kind, word.shown);
+        self.fold.word(kind, word);
     }
 
     /// Whether a name follows behind a point, without a blank: then the word is a name too.
     fn is_qualifier(&self, word: Token) -> bool {
-        self.byte(word.end) == Some(b'.')
-            && self.byte(word.end + 1).is_some_and(|byte| self.lexer.is_ident(byte))
+        self.byte(word.end as usize) == Some(b'.')
+            && self.byte(word.end as usize + 1).is_some_and(|byte| self.source.lexer.is_ident(byte))
     }
 
     /// Whether a word that is a function only before a `(` is one. A digest shows some for words that are not.
     fn is_called(&self, word: Token) -> bool {
-        let mut at = word.end;
+        let mut at = word.end as usize;
         if self.is_digest {
             if matches!(word.text(self.sql), b"CURDATE" | b"CURTIME" | b"NOW" | b"SYSTEM_USER") {
                 return true;
@@ -205,7 +248,7 @@ impl<'a, 'o> Scan<'a, 'o> {
         match name.first() {
             Some(b'`') => self.quoted(name),
             Some(b'"') if self.mode.ansi_quotes => self.quoted(name),
-            None if self.is_digest && self.byte(token.end) == Some(b'?') => {}
+            None if self.is_digest && self.byte(token.end as usize) == Some(b'?') => {}
             _ => self.fold.value(),
         }
     }
@@ -224,34 +267,36 @@ impl<'a, 'o> Scan<'a, 'o> {
     }
 
     fn operator(&mut self, token: Token, text: &[u8]) {
-        match text {
-            b"(" => {
-                if self.passes_row() {
+        // That of a longer operator is 0.
+        match token.code as u8 {
+            b'(' => {
+                if self.passes_row(token) {
                     return self.ordinals.other();
                 }
                 self.ordinals.open();
                 return self.fold.token(Kind::Open, "( ");
             }
-            b")" => {
+            b')' => {
                 self.end_item();
                 self.ordinals.close();
                 return self.fold.close();
             }
-            b"," => {
+            b',' => {
                 self.end_item();
                 self.ordinals.comma();
                 return self.fold.token(Kind::Comma, ", ");
             }
-            b"-" => self.fold.sign("- "),
-            b"+" => self.fold.sign("+ "),
-            b"." if self.is_digest && self.sql.get(token.start..).is_some_and(|t| t.starts_with(b"...")) => {
-                self.lexer.next();
-                self.lexer.next();
+            b'-' => self.fold.sign("- "),
+            b'+' => self.fold.sign("+ "),
+            b'.' if self.is_digest
+                && self.sql.get(token.start as usize..).is_some_and(|t| t.starts_with(b"...")) =>
+            {
+                self.source.next();
+                self.source.next();
                 self.fold.more_values();
             }
-            b"\\N" => self.fold.null(),
-            &[byte] => single_operator(&mut self.fold, byte),
-            _ => long_operator(&mut self.fold, text),
+            0 if text.len() > 1 => long_operator(&mut self.fold, text),
+            byte => single_operator(&mut self.fold, byte),
         }
         self.ordinals.other();
     }
@@ -288,6 +333,7 @@ fn long_operator(fold: &mut Fold<'_>, text: &[u8]) {
         b"&&" => fold.token(Kind::Starts, "&& "),
         b"||" => fold.token(Kind::Starts, "|| "),
         b":=" => fold.token(Kind::Precedes, ":= "),
+        b"\\N" => fold.null(),
         b"->" => fold.token(Kind::Plain, "-> "),
         b"->>" => fold.token(Kind::Plain, "->> "),
         // The lexer has no other.

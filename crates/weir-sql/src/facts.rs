@@ -6,6 +6,7 @@ mod draft;
 mod effect;
 mod found;
 mod listed;
+mod plain;
 mod scan;
 mod set;
 mod statement;
@@ -18,7 +19,8 @@ pub use effect::{ClientCharset, Effect, Literal, LiteralKind, Name, Scope, Span,
 pub use found::RowsFound;
 pub use transaction::{Access, Completion, Isolation, SetTransaction, Transaction, TransactionScope, XaVerb};
 
-use crate::{Classified, LexMode, Statement, StatementKind, hints};
+use crate::text::KEPT_ONCE;
+use crate::{Classified, LexMode, StatementKind, Text, Token, hints};
 use draft::Draft;
 use effect::Effects;
 use walk::Walk;
@@ -71,11 +73,18 @@ impl Facts {
     /// Reads the text. `multi_statements` is what the client has enabled (the capability CLIENT_MULTI_STATEMENTS
     /// and COM_SET_OPTION).
     pub fn of(sql: &[u8], mode: LexMode, multi_statements: bool) -> Self {
-        let classified = Statement::classify(sql, mode, multi_statements);
-        if u32::try_from(sql.len()).is_err() {
+        Self::of_text(&Text::within(sql, mode, &mut [Token::NONE; KEPT_ONCE]), multi_statements)
+    }
+
+    pub(crate) fn of_text(text: &Text<'_>, multi_statements: bool) -> Self {
+        if let Some(plain) = text.plain() {
+            return Self::of_plain(plain, text.mode().family);
+        }
+        let classified = text.classify(multi_statements);
+        if u32::try_from(text.sql().len()).is_err() {
             return Self::unknown(classified);
         }
-        let mut walk = Walk::new(sql, mode);
+        let mut walk = Walk::new(text.cursor());
         let mut draft = Draft::default();
         while statement::statement(&mut walk, &mut draft, multi_statements) && !walk.cursor.is_rest_blank() {
             if !multi_statements {
@@ -101,7 +110,7 @@ impl Facts {
             rows_found: draft.all_found(classified.kind),
             pins,
             ends: if draft.unknown { PinSet::EMPTY } else { draft.ends },
-            fresh: is_fresh(sql, mode),
+            fresh: is_fresh(text),
             effects: draft.effects,
         }
     }
@@ -153,10 +162,13 @@ fn is_read_only(classified: &Classified, draft: &Draft, pins: PinSet) -> bool {
     classified.kind == StatementKind::Read && !draft.modifies && pins.is_subset(PinSet::of(&[Pin::FoundRows]))
 }
 
-fn is_fresh(sql: &[u8], mode: LexMode) -> bool {
-    hints(sql, mode).any(|hint| {
-        hint.text.split(|b| *b == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"fresh"))
-    })
+fn is_fresh(text: &Text<'_>) -> bool {
+    // Hints stand before everything else.
+    let has_front = text.tokens().first().is_none_or(|token| token.kind.is_trivia());
+    has_front
+        && hints(text.sql(), text.mode()).any(|hint| {
+            hint.text.split(|b| *b == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"fresh"))
+        })
 }
 
 #[cfg(test)]

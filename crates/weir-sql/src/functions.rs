@@ -1,53 +1,95 @@
 //! Which words before a `(` are harmless in a query.
 
 use crate::LexMode;
+use crate::words::WordId;
 use weir_model::ServerFamily;
 
 /// Whether the word is a keyword of both families behind which a `(` is no call of a function by that name: a
 /// stored function is called without quotes only by a name that is no keyword.
-pub(crate) fn stands_before_paren(word: &[u8]) -> bool {
-    contains(BEFORE_PAREN, word)
+pub(crate) fn stands_before_paren(word: WordId) -> bool {
+    word.lists().has(Lists::BEFORE_PAREN)
 }
 
 /// Whether the word names a function that is built into the server and that changes neither data nor the
 /// session. A name that this server has not built in is none: it may be a stored function that writes.
 /// `last_insert_id` is missing because it can set a value. That each is built in was measured on MySQL 9.7.4
 /// and MariaDB 10.11.19: called with wrong arguments, the servers do not answer with error 1305.
-pub(crate) fn is_harmless(word: &[u8], mode: LexMode) -> bool {
-    contains(HARMLESS, word) || family_lists(mode).iter().any(|list| contains(list, word))
+pub(crate) fn is_harmless(word: WordId, mode: LexMode) -> bool {
+    word.lists().has(built_in(mode))
 }
 
 /// Whether a blank before the `(` makes it the call of a stored function, as long as `sql_mode` lacks
 /// `IGNORE_SPACE`. The list is the union of both families, measured; the manual has most of it in "Function Name
 /// Parsing and Resolution".
-pub(crate) fn is_built_in_without_blank_only(word: &[u8]) -> bool {
-    contains(WITHOUT_BLANK, word)
+pub(crate) fn is_built_in_without_blank_only(word: WordId) -> bool {
+    word.lists().has(Lists::WITHOUT_BLANK)
 }
 
-/// What this server has built in beyond what both families have.
-fn family_lists(mode: LexMode) -> &'static [&'static [&'static str]] {
+/// The lists of harmless functions that this server has built in.
+fn built_in(mode: LexMode) -> Lists {
+    let always = Lists::HARMLESS;
     match (mode.family, mode.server_version) {
-        (ServerFamily::MySql, 90_600..) => &[MYSQL_80024, MYSQL_90000],
-        (ServerFamily::MySql, 90_000..) => &[MYSQL_80024, MYSQL_90000, DIGESTS],
-        (ServerFamily::MySql, 80_024..) => &[MYSQL_80024, DIGESTS],
-        (ServerFamily::MySql, _) => &[DIGESTS],
-        (ServerFamily::MariaDb, 100_800..) => &[MARIADB_100600, MARIADB_100800, DIGESTS],
-        (ServerFamily::MariaDb, 100_600..) => &[MARIADB_100600, DIGESTS],
-        (ServerFamily::MariaDb, _) => &[DIGESTS],
+        (ServerFamily::MySql, 90_600..) => always.with(Lists::MYSQL_80024).with(Lists::MYSQL_90000),
+        (ServerFamily::MySql, 90_000..) => {
+            always.with(Lists::MYSQL_80024).with(Lists::MYSQL_90000).with(Lists::DIGESTS)
+        }
+        (ServerFamily::MySql, 80_024..) => always.with(Lists::MYSQL_80024).with(Lists::DIGESTS),
+        (ServerFamily::MySql, _) => always.with(Lists::DIGESTS),
+        (ServerFamily::MariaDb, 100_800..) => {
+            always.with(Lists::MARIADB_100600).with(Lists::MARIADB_100800).with(Lists::DIGESTS)
+        }
+        (ServerFamily::MariaDb, 100_600..) => always.with(Lists::MARIADB_100600).with(Lists::DIGESTS),
+        (ServerFamily::MariaDb, _) => always.with(Lists::DIGESTS),
     }
 }
 
-/// The list must be sorted and in small letters.
-fn contains(list: &[&str], word: &[u8]) -> bool {
-    /// No name in a list is longer, in bytes.
-    const LONGEST: usize = 32;
-    let mut folded = [0; LONGEST];
-    let Some(folded) = folded.get_mut(..word.len()) else { return false };
-    folded.copy_from_slice(word);
-    folded.make_ascii_lowercase();
-    let folded = &*folded;
-    list.binary_search_by(|known| known.as_bytes().cmp(folded)).is_ok()
+/// On which of the lists below a word stands, one bit for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lists(u8);
+
+impl Lists {
+    pub(crate) const NONE: Self = Self(0);
+    const BEFORE_PAREN: Self = Self(1);
+    const HARMLESS: Self = Self(1 << 1);
+    const MYSQL_80024: Self = Self(1 << 2);
+    const MYSQL_90000: Self = Self(1 << 3);
+    const DIGESTS: Self = Self(1 << 4);
+    const MARIADB_100600: Self = Self(1 << 5);
+    const MARIADB_100800: Self = Self(1 << 6);
+    const WITHOUT_BLANK: Self = Self(1 << 7);
+
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it is on any of these.
+    fn has(self, any: Self) -> bool {
+        self.0 & any.0 != 0
+    }
 }
+
+/// All lists, for the table of words.
+pub(crate) const ALL: [(Lists, &[&str]); 8] = [
+    (Lists::BEFORE_PAREN, BEFORE_PAREN),
+    (Lists::HARMLESS, HARMLESS),
+    (Lists::MYSQL_80024, MYSQL_80024),
+    (Lists::MYSQL_90000, MYSQL_90000),
+    (Lists::DIGESTS, DIGESTS),
+    (Lists::MARIADB_100600, MARIADB_100600),
+    (Lists::MARIADB_100800, MARIADB_100800),
+    (Lists::WITHOUT_BLANK, WITHOUT_BLANK),
+];
+
+/// How many words stand on them, some more than once.
+pub(crate) const LISTED: usize = {
+    let mut listed = 0;
+    let mut i = 0;
+    while i < ALL.len() {
+        listed += ALL[i].1.len();
+        i += 1;
+    }
+    listed
+};
 
 #[rustfmt::skip]
 const BEFORE_PAREN: &[&str] = &[
@@ -165,30 +207,24 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_and_in_small_letters() {
-        for list in [
-            BEFORE_PAREN,
-            HARMLESS,
-            MYSQL_80024,
-            MYSQL_90000,
-            DIGESTS,
-            MARIADB_100600,
-            MARIADB_100800,
-            WITHOUT_BLANK,
-        ] {
+        for (_, list) in ALL {
             assert!(list.windows(2).all(|pair| pair[0] < pair[1]));
             assert!(list.iter().all(|name| name.to_lowercase() == *name && name.len() <= 32));
         }
         for mode in both() {
             for name in ["CONCAT", "abs", "yearweek"] {
-                assert!(is_harmless(name.as_bytes(), mode), "{name}");
+                assert!(is_harmless(WordId::of(name.as_bytes()), mode), "{name}");
             }
             for name in ["get_lock", "nextval", "last_insert_id", "", "ab"] {
-                assert!(!is_harmless(name.as_bytes(), mode), "{name}");
+                assert!(!is_harmless(WordId::of(name.as_bytes()), mode), "{name}");
             }
         }
-        assert!(is_harmless(b"REGEXP_LIKE", mysql()) && !is_harmless(b"regexp_like", mariadb()));
-        assert!(is_harmless(b"nvl2", mariadb()) && !is_harmless(b"nvl2", mysql()));
-        assert!(is_harmless(b"md5", mariadb()) && !is_harmless(b"md5", mysql()));
-        assert!(is_harmless(b"md5", LexMode::new(ServerFamily::MySql, 80_044)));
+        assert!(
+            is_harmless(WordId::of(b"REGEXP_LIKE"), mysql())
+                && !is_harmless(WordId::of(b"regexp_like"), mariadb())
+        );
+        assert!(is_harmless(WordId::of(b"nvl2"), mariadb()) && !is_harmless(WordId::of(b"nvl2"), mysql()));
+        assert!(is_harmless(WordId::of(b"md5"), mariadb()) && !is_harmless(WordId::of(b"md5"), mysql()));
+        assert!(is_harmless(WordId::of(b"md5"), LexMode::new(ServerFamily::MySql, 80_044)));
     }
 }

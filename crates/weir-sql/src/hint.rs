@@ -36,9 +36,13 @@ impl<'a> Iterator for Hints<'a> {
             if token.kind != TokenKind::BlockComment {
                 continue;
             }
-            let inside = self.sql.get(token.start + 2..token.end.saturating_sub(2)).unwrap_or_default();
+            let inside = token
+                .text(self.sql)
+                .get(2..)
+                .and_then(|text| text.get(..text.len().saturating_sub(2)))
+                .unwrap_or_default();
             if let Some(text) = hint_text(inside.trim_ascii()) {
-                return Some(Hint { text, span: token.start..token.end });
+                return Some(Hint { text, span: token.span() });
             }
         }
     }

@@ -1,4 +1,6 @@
-/// Declares the enum, its spellings, and a table sorted at compile time.
+use crate::words::WordId;
+
+/// Declares the enum and its spellings.
 macro_rules! keywords {
     ($($variant:ident $text:literal)*) => {
         /// Keywords that say what a statement is, or what it leaves behind. Not all keywords of SQL.
@@ -13,14 +15,12 @@ macro_rules! keywords {
             pub const ALL: &'static [Keyword] = &[$(Keyword::$variant,)*];
 
             /// The spelling in small letters.
-            pub fn as_str(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Keyword::$variant => $text,)*
                 }
             }
         }
-
-        const TABLE: [(u128, Keyword); Keyword::ALL.len()] = sorted([$((packed($text.as_bytes()), Keyword::$variant),)*]);
     };
 }
 
@@ -43,50 +43,11 @@ keywords! {
     Xml "xml"
 }
 
-/// No keyword of the table is longer, in bytes. It must fit a `u128`, with a zero byte to tell lengths apart.
-const LONGEST: usize = 18;
-
 impl Keyword {
     /// The keyword that a word is, in any case.
     pub fn of(word: &[u8]) -> Option<Self> {
-        if word.len() > LONGEST {
-            return None;
-        }
-        let key = packed(word);
-        let i = TABLE.binary_search_by_key(&key, |entry| entry.0).ok()?;
-        TABLE.get(i).map(|entry| entry.1)
+        WordId::of(word).keyword()
     }
-}
-
-/// Letters, digits and `_` as a number, 7 bits for each byte, small letters. Other bytes give a number that is
-/// no keyword's.
-const fn packed(word: &[u8]) -> u128 {
-    let mut key = 0;
-    let mut i = 0;
-    while i < word.len() {
-        let byte = word[i];
-        if byte >= 0x80 {
-            return 0;
-        }
-        key = key << 7 | byte.to_ascii_lowercase() as u128;
-        i += 1;
-    }
-    key
-}
-
-const fn sorted<const N: usize>(mut table: [(u128, Keyword); N]) -> [(u128, Keyword); N] {
-    let mut i = 1;
-    while i < N {
-        let mut j = i;
-        while j > 0 && table[j - 1].0 > table[j].0 {
-            let entry = table[j];
-            table[j] = table[j - 1];
-            table[j - 1] = entry;
-            j -= 1;
-        }
-        i += 1;
-    }
-    table
 }
 
 #[cfg(test)]
@@ -97,7 +58,6 @@ mod tests {
     fn every_keyword_is_found_in_any_case() {
         for &keyword in Keyword::ALL {
             let text = keyword.as_str();
-            assert!(text.len() <= LONGEST, "{text}");
             assert_eq!(Keyword::of(text.as_bytes()), Some(keyword), "{text}");
             assert_eq!(Keyword::of(text.to_uppercase().as_bytes()), Some(keyword), "{text}");
             assert_eq!(Keyword::of(format!("{text}x").as_bytes()), None, "{text}");

@@ -67,7 +67,7 @@ pub fn parse_kill(sql: &[u8], mode: LexMode) -> Option<Kill> {
     }
     let id = decimal(token.text(sql))?;
     let target = named.unwrap_or(KillTarget::Connection);
-    Some(Kill { target, strength, id, id_span: token.start..token.end })
+    Some(Kill { target, strength, id, id_span: token.span() })
 }
 
 fn decimal(text: &[u8]) -> Option<u64> {

@@ -5,9 +5,15 @@
 //! times: no token looks further than a few bytes past its end, except those that reach to the end of the text.
 
 mod comment;
+mod eight;
 mod number;
+mod plain;
+mod row;
 mod scan;
 
+pub(crate) use eight::Eight;
+
+use crate::words::WordId;
 use crate::{LexMode, Token, TokenKind};
 use weir_model::ServerFamily;
 
@@ -28,9 +34,11 @@ pub struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
+    /// Of a text of 4 GiB or more, which no server takes, it reads one token that says that it is not closed.
     pub fn new(sql: &'a [u8], mode: LexMode) -> Self {
+        let is_readable = u32::try_from(sql.len()).is_ok();
         Self {
-            sql,
+            sql: if is_readable { sql } else { b"'" },
             mode,
             pos: 0,
             previous: None,
@@ -38,6 +46,11 @@ impl<'a> Lexer<'a> {
             name_expected: false,
             raw_expected: false,
         }
+    }
+
+    /// Reads from there to the end of another text in the same mode.
+    pub(crate) fn at(self, sql: &'a [u8], pos: usize) -> Self {
+        Self { sql, pos, ..Self::new(sql, self.mode) }
     }
 
     /// Forgets what belongs to one statement: a server with multi-statements enabled lexes each anew.
@@ -57,6 +70,11 @@ impl<'a> Lexer<'a> {
     /// multi-statements is each `;`, that is a syntax error: the server runs neither this statement nor the next.
     pub fn in_version_comment(&self) -> bool {
         self.in_version_comment
+    }
+
+    /// Whether an operator is `:=`.
+    pub(crate) fn is_assignment(&self, operator: Token) -> bool {
+        operator.text(self.sql) == b":="
     }
 
     fn byte(&self, at: usize) -> Option<u8> {
@@ -119,7 +137,7 @@ impl<'a> Lexer<'a> {
     fn dot(&mut self, start: usize) -> (TokenKind, usize) {
         let Some(next) = self.byte(start + 1) else { return (TokenKind::Operator, start + 1) };
         let qualifies = self.previous.is_some_and(|p| {
-            p.end == start && matches!(p.kind, TokenKind::Word | TokenKind::Name | TokenKind::SysVar)
+            p.end as usize == start && matches!(p.kind, TokenKind::Word | TokenKind::Name | TokenKind::SysVar)
         });
         if next.is_ascii_digit() && !qualifies {
             return self.fraction(start + 1);
@@ -150,7 +168,13 @@ impl Iterator for Lexer<'_> {
         let first = self.byte(start)?;
         let (kind, end) =
             if std::mem::take(&mut self.raw_expected) { self.scan_raw(first) } else { self.scan(first) };
-        let token = Token { kind, start, end };
+        let code = match kind {
+            TokenKind::Word => WordId::at(self.sql, start, end).code(),
+            TokenKind::Operator if end == start + 1 => u16::from(first),
+            _ => 0,
+        };
+        // The text is shorter than 4 GiB.
+        let token = Token { kind, code, start: start as u32, end: end as u32 };
         self.pos = end;
         if kind == TokenKind::Dropped {
             self.raw_expected = true;

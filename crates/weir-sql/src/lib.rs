@@ -3,8 +3,11 @@
 //! A statement is bytes of a client, so nothing here fails or panics, and the time is linear in the length of the
 //! text. What cannot be told gets the most careful answer ([`StatementKind::Other`], [`Pin::Unknown`]). [`Facts`]
 //! are everything at once, in a value that can be stored beside the text; they allocate only for a packet with more
-//! than one effect on the session's state. Nothing else allocates. The lexer splits text exactly as the server behind would: how it splits depends on `sql_mode`, on the client's
-//! character set and on the server's family and version, which arrive together as a [`LexMode`].
+//! than one effect on the session's state, and [`read_facts`] for the names that it finds. Nothing else allocates. The
+//! lexer splits text exactly as the server behind would: how it splits depends on `sql_mode`, on the client's character
+//! set and on the server's family and version, which arrive together as a [`LexMode`].
+//!
+//! Who asks more than one question of a text reads it once, into [`Tokens`], and asks the [`Text`].
 //!
 //! This crate must not do I/O, keep state between statements, or decide anything: routing, caching and killing
 //! are decided by those who call it. It does not parse SQL: it never claims that a statement is valid.
@@ -21,10 +24,13 @@ mod keyword;
 mod kill;
 mod kind;
 mod lexer;
+mod marks;
 mod mode;
 mod numbers;
 mod quick;
+mod text;
 mod token;
+mod words;
 
 #[cfg(test)]
 mod testing;
@@ -48,4 +54,5 @@ pub use lexer::Lexer;
 pub use mode::LexMode;
 pub use numbers::without_numbers;
 pub use quick::{Quick, quick};
+pub use text::{Text, Tokens};
 pub use token::{Token, TokenKind};

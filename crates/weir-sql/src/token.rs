@@ -1,3 +1,7 @@
+use crate::Keyword;
+use crate::words::WordId;
+use std::ops::Range;
+
 /// What a stretch of a statement's text is to the server's lexer.
 ///
 /// Tokens carry no text: `&sql[token.start..token.end]` is it, quotes and all.
@@ -71,13 +75,52 @@ impl TokenKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
     pub kind: TokenKind,
-    pub start: usize,
-    pub end: usize,
+    /// Of a `Word` its number in the table of words; of an `Operator` of one byte that byte; otherwise 0.
+    pub(crate) code: u16,
+    pub start: u32,
+    pub end: u32,
 }
 
 impl Token {
+    /// None; what a place for one holds.
+    pub(crate) const NONE: Self = Self { kind: TokenKind::Blank, code: 0, start: 0, end: 0 };
+
     /// The token's bytes out of the text it was read from.
+    #[inline]
     pub fn text<'a>(&self, sql: &'a [u8]) -> &'a [u8] {
-        sql.get(self.start..self.end).unwrap_or_default()
+        sql.get(self.span()).unwrap_or_default()
+    }
+
+    /// Where it stands in the text, in bytes.
+    #[inline]
+    pub fn span(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// What is known of the word that it is; nothing of a token that is none.
+    #[inline]
+    pub(crate) fn word(&self) -> WordId {
+        if self.kind == TokenKind::Word { WordId::from_code(self.code) } else { WordId::NONE }
+    }
+
+    #[inline]
+    pub(crate) fn keyword(&self) -> Option<Keyword> {
+        self.word().keyword()
+    }
+
+    /// Whether it is one of these operators.
+    pub(crate) fn is_one_of(&self, operators: &[u8]) -> bool {
+        operators.iter().any(|operator| self.is(*operator))
+    }
+
+    /// How wide the rows are for which it stands; see [`Text`](crate::Text).
+    pub(crate) fn rows(&self) -> Option<bool> {
+        (self.kind == TokenKind::Blank && self.code != 0).then_some(self.code > 1)
+    }
+
+    /// Whether it is this operator.
+    #[inline]
+    pub(crate) fn is(&self, operator: u8) -> bool {
+        self.kind == TokenKind::Operator && self.code == u16::from(operator)
     }
 }

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::{Input, lex_mode};
-use weir_sql::{Digest, MAX_DIGEST_LENGTH, digest, digest_within, strip_comments, trimmed_span};
+use weir_sql::{Digest, MAX_DIGEST_LENGTH, Tokens, digest, digest_within, strip_comments, trimmed_span};
 
 fuzz_target!(|data: &[u8]| {
     let mut input = Input::new(data);
@@ -13,6 +13,8 @@ fuzz_target!(|data: &[u8]| {
     let mut out = Vec::new();
     let id = digest(sql, mode, &mut out);
     assert!(out.len() <= 20 * MAX_DIGEST_LENGTH, "longer than its limit");
+    let kept = Tokens::default().read(sql, mode).digest(&mut Vec::new());
+    assert_eq!(kept, id, "tokens that are kept made another digest");
     let span = trimmed_span(sql, mode);
     assert!(span.start <= span.end && span.end <= sql.len(), "{span:?}");
     let trimmed = Digest::of(&sql[span], mode);

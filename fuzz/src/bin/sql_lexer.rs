@@ -13,17 +13,18 @@ fuzz_target!(|data: &[u8]| {
     let mut lexer = Lexer::new(sql, mode);
     let mut at = 0;
     while let Some(token) = lexer.next() {
-        assert_eq!(token.start, at, "a gap or an overlap before {token:?}");
-        assert!(token.end > token.start && token.end <= sql.len(), "{token:?}");
-        assert_eq!(lexer.position(), token.end);
-        assert_eq!(token.text(sql).len(), token.end - token.start);
+        let span = token.span();
+        assert_eq!(span.start, at, "a gap or an overlap before {token:?}");
+        assert!(span.end > span.start && span.end <= sql.len(), "{token:?}");
+        assert_eq!(lexer.position(), span.end);
+        assert_eq!(token.text(sql).len(), span.len());
         if token.kind == TokenKind::Unterminated {
-            assert_eq!(token.end, sql.len(), "something follows the end");
+            assert_eq!(span.end, sql.len(), "something follows the end");
         }
         if token.kind == TokenKind::Semicolon {
             lexer.begin_statement();
         }
-        at = token.end;
+        at = span.end;
     }
     assert_eq!(at, sql.len(), "not all of the text was read");
 });

@@ -80,13 +80,13 @@ fn word(walk: &mut Walk<'_>, name: Token, open: Token) {
         b"sql_calc_found_rows" | b"high_priority" | b"sql_small_result" | b"sql_big_result" => {
             return walk.open(State::Start, Opener::Group);
         }
-        word if functions::stands_before_paren(word) => return walk.open(State::Start, Opener::Group),
+        _ if functions::stands_before_paren(name.word()) => return walk.open(State::Start, Opener::Group),
         _ => {}
     }
     let class = class(text);
     let has_blank = name.end != open.start;
-    let is_built_in = functions::is_harmless(text, walk.mode())
-        && !(has_blank && functions::is_built_in_without_blank_only(text));
+    let is_built_in = functions::is_harmless(name.word(), walk.mode())
+        && !(has_blank && functions::is_built_in_without_blank_only(name.word()));
     match class {
         Some(Class::Pure) if is_built_in => {}
         Some(Class::Pure) | None => return call_unknown(walk, name),

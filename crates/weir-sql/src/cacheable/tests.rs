@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{all_modes, both, in_charset, mariadb, mysql};
+use crate::words::WordId;
 use crate::{CharsetClass, Facts, Pin, PinSet};
 use proptest::prelude::*;
 use weir_model::ServerFamily;
@@ -249,8 +250,9 @@ fn folded(facts: &ReadFacts) -> Vec<String> {
 }
 
 fn class_or_keyword(word: &[u8], mode: LexMode) -> bool {
-    let is_keyword = crate::Keyword::of(word).is_some() || crate::functions::stands_before_paren(word);
-    is_keyword || crate::functions::is_harmless(word, mode) || functions::class(word).is_some()
+    let is_keyword =
+        crate::Keyword::of(word).is_some() || crate::functions::stands_before_paren(WordId::of(word));
+    is_keyword || crate::functions::is_harmless(WordId::of(word), mode) || functions::class(word).is_some()
 }
 
 proptest! {

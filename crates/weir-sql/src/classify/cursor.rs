@@ -1,12 +1,20 @@
-use crate::{Keyword, LexMode, Lexer, Token, TokenKind};
+use crate::{Keyword, LexMode, Lexer, Text, Token, TokenKind};
 
 /// The tokens that the server's parser would see, one at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     sql: &'a [u8],
     mode: LexMode,
+    /// The tokens that were read before.
+    tokens: &'a [Token],
+    /// Which of them comes next.
+    at: usize,
+    /// Reads those behind them.
     lexer: Lexer<'a>,
+    /// Where the last token ended, be it one that was skipped.
+    position: usize,
     peeked: Option<Token>,
+    in_version_comment: bool,
     /// The text breaks off: no token follows and the statement is a syntax error.
     broken: bool,
     /// A version comment was skipped that the server may take for code.
@@ -15,7 +23,26 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(sql: &'a [u8], mode: LexMode) -> Self {
-        Self { sql, mode, lexer: Lexer::new(sql, mode), peeked: None, broken: false, doubtful: false }
+        Self::behind(sql, mode, &[], Lexer::new(sql, mode))
+    }
+
+    pub(crate) fn of(text: &Text<'a>) -> Self {
+        Self::behind(text.sql(), text.mode(), text.tokens(), text.rest().clone())
+    }
+
+    fn behind(sql: &'a [u8], mode: LexMode, tokens: &'a [Token], lexer: Lexer<'a>) -> Self {
+        Self {
+            sql,
+            mode,
+            tokens,
+            at: 0,
+            lexer,
+            position: 0,
+            peeked: None,
+            in_version_comment: false,
+            broken: false,
+            doubtful: false,
+        }
     }
 
     pub(crate) fn mode(&self) -> LexMode {
@@ -30,20 +57,40 @@ impl<'a> Cursor<'a> {
         token.text(self.sql)
     }
 
+    #[inline]
     /// The next token that is no trivia; `None` at the end and where the text breaks off.
     pub(crate) fn next(&mut self) -> Option<Token> {
+        if let Some(token) = self.kept() {
+            self.at += 1;
+            self.position = token.end as usize;
+            return Some(token);
+        }
+        self.next_plain()
+    }
+
+    /// The next token, if it was read before and the server's parser sees it.
+    #[inline]
+    fn kept(&self) -> Option<Token> {
+        let is_next = |token: &Token| is_plain(token.kind) && self.peeked.is_none() && !self.broken;
+        self.tokens.get(self.at).copied().filter(is_next)
+    }
+
+    fn next_plain(&mut self) -> Option<Token> {
         if let Some(token) = self.peeked.take() {
             return Some(token);
         }
         while !self.broken {
-            let Some(token) = self.lexer.next() else {
-                self.broken |= self.lexer.in_version_comment();
+            let Some(token) = self.next_of_any_kind() else {
+                self.broken |= self.in_version_comment;
                 return None;
             };
+            self.position = token.end as usize;
             match token.kind {
                 // The servers take a NUL that ends the packet for its end.
                 TokenKind::Nul if self.is_end(self.rest()) => return None,
                 TokenKind::Unterminated | TokenKind::Nul => self.broken = true,
+                TokenKind::VersionCommentStart => self.in_version_comment = true,
+                TokenKind::VersionCommentEnd => self.in_version_comment = false,
                 TokenKind::VersionCommentSkipped => self.doubtful |= self.is_galera_mark(token),
                 kind if kind.is_trivia() => {}
                 _ => return Some(token),
@@ -52,14 +99,45 @@ impl<'a> Cursor<'a> {
         None
     }
 
+    fn next_of_any_kind(&mut self) -> Option<Token> {
+        match self.tokens.get(self.at) {
+            Some(token) => {
+                self.at += 1;
+                Some(*token)
+            }
+            None => self.lexer.next_dense(),
+        }
+    }
+
+    #[inline]
     pub(crate) fn peek(&mut self) -> Option<Token> {
-        self.peeked = self.next();
+        self.kept().or_else(|| self.peek_plain())
+    }
+
+    fn peek_plain(&mut self) -> Option<Token> {
+        if self.peeked.is_none() {
+            self.peeked = self.next_plain();
+        }
         self.peeked
     }
 
+    /// As [`peek`](Cursor::peek), within this statement.
+    #[inline]
+    pub(crate) fn peek_inside(&mut self) -> Option<Token> {
+        self.peek().filter(|token| token.kind != TokenKind::Semicolon)
+    }
+
+    /// As [`next`](Cursor::next), without taking the `;` that ends the statement.
+    #[inline]
+    pub(crate) fn next_inside(&mut self) -> Option<Token> {
+        self.peek_inside()?;
+        self.next()
+    }
+
     /// The keyword that a token is.
+    #[inline]
     pub(crate) fn keyword(&self, token: Token) -> Option<Keyword> {
-        if token.kind == TokenKind::Word { Keyword::of(self.text(token)) } else { None }
+        token.keyword()
     }
 
     /// Takes the next token and tells its keyword.
@@ -77,7 +155,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn take(&mut self, keyword: Keyword) -> bool {
         let found = self.peek_keyword() == Some(keyword);
         if found {
-            self.peeked = None;
+            self.next();
         }
         found
     }
@@ -95,7 +173,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
-        self.sql.get(self.lexer.position()..).unwrap_or_default()
+        self.sql.get(self.position..).unwrap_or_default()
     }
 
     fn is_end(&self, rest: &[u8]) -> bool {
@@ -115,12 +193,17 @@ impl<'a> Cursor<'a> {
 
     /// After a `;`, with multi-statements enabled.
     pub(crate) fn begin_statement(&mut self) {
-        self.broken |= self.lexer.in_version_comment();
-        self.lexer.begin_statement();
+        // Without one, the lexer remembers nothing behind a `;` that would matter.
+        self.broken |= self.in_version_comment;
     }
 
     /// MariaDB takes `/*!99997 ... */` for code while Galera replicates, and for a comment otherwise.
     fn is_galera_mark(&self, token: Token) -> bool {
         self.mode.family == weir_model::ServerFamily::MariaDb && self.text(token).starts_with(b"/*!99997")
     }
+}
+
+/// Whether the server's parser sees a token of this kind, and goes on behind it.
+fn is_plain(kind: TokenKind) -> bool {
+    !kind.is_trivia() && !matches!(kind, TokenKind::Nul | TokenKind::Unterminated)
 }

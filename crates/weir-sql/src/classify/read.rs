@@ -78,11 +78,7 @@ impl Findings {
     fn of(cursor: &mut Cursor<'_>) -> Self {
         let mut found = Self::default();
         let mut before: [Option<Token>; 2] = [None; 2];
-        while let Some(token) = cursor.peek() {
-            if token.kind == TokenKind::Semicolon {
-                break;
-            }
-            cursor.next();
+        while let Some(token) = cursor.next_inside() {
             found.look(cursor, before, token);
             before = [before[1], Some(token)];
         }
@@ -91,30 +87,32 @@ impl Findings {
 
     /// Looks at a token behind the two in `before`.
     fn look(&mut self, cursor: &mut Cursor<'_>, before: [Option<Token>; 2], token: Token) {
-        if is_op(cursor, token, b"(") {
-            let call = before[1].map(|name| calls::call(cursor, before[0], name, token));
-            if matches!(call, Some(Call::Unknown | Call::SetsLastInsertId)) {
-                self.calls_unknown = true;
-                self.unknown = true;
+        match token.kind {
+            TokenKind::Word => self.word(cursor, token),
+            TokenKind::Operator if token.is(b'(') => {
+                let call = before[1].map(|name| calls::call(cursor, before[0], name, token));
+                if matches!(call, Some(Call::Unknown | Call::SetsLastInsertId)) {
+                    self.calls_unknown = true;
+                    self.unknown = true;
+                }
             }
-            return;
+            TokenKind::Operator => self.effect |= is_op(cursor, token, b":="),
+            // `sequence.NEXTVAL` under sql_mode=ORACLE.
+            TokenKind::Name => self.unknown |= cursor.text(token).eq_ignore_ascii_case(b"nextval"),
+            _ => {}
         }
-        if is_op(cursor, token, b":=") {
-            self.effect = true;
-            return;
-        }
-        // `sequence.NEXTVAL` under sql_mode=ORACLE.
-        if token.kind == TokenKind::Name && cursor.text(token).eq_ignore_ascii_case(b"nextval") {
-            self.unknown = true;
-        }
-        match cursor.keyword(token) {
+    }
+
+    #[inline]
+    fn word(&mut self, cursor: &mut Cursor<'_>, word: Token) {
+        match word.keyword() {
             Some(Keyword::Into | Keyword::Lock) => self.effect = true,
             Some(Keyword::For) if matches!(cursor.peek_keyword(), Some(Keyword::Update | Keyword::Share)) => {
                 self.effect = true;
             }
             Some(Keyword::Update | Keyword::Delete) => self.modifies = true,
             Some(Keyword::Insert | Keyword::Replace) => {
-                self.modifies |= !cursor.peek().is_some_and(|next| is_op(cursor, next, b"("));
+                self.modifies |= !cursor.peek().is_some_and(|next| next.is(b'('));
             }
             Some(Keyword::Next | Keyword::Previous) if cursor.peek_keyword() == Some(Keyword::Value) => {
                 self.unknown = true;

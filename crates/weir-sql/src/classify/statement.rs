@@ -57,7 +57,7 @@ fn lead(cursor: &mut Cursor<'_>) -> Lead {
 /// The first word. Parentheses may stand before a query, and only there.
 fn leading_keyword(cursor: &mut Cursor<'_>) -> Option<Keyword> {
     let mut nested = false;
-    while cursor.peek().is_some_and(|t| is_op(cursor, t, b"(")) {
+    while cursor.peek().is_some_and(|t| t.is(b'(')) {
         cursor.next();
         nested = true;
     }

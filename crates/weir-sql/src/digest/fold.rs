@@ -3,6 +3,9 @@
 //! The text is written at once, and a fold takes the text of the tokens that it replaces back. No fold looks at more
 //! than five tokens, so that as many as [`DEPTH`] are remembered, however long the statement is.
 
+use super::words::{SHORT, Word};
+use std::ops::Range;
+
 /// What a token is to the folds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Kind {
@@ -79,18 +82,62 @@ impl<'o> Fold<'o> {
     }
 
     /// Takes a token that folds nothing, with the blank behind it.
+    #[inline]
     pub(super) fn token(&mut self, kind: Kind, text: &str) {
-        self.push(kind, TOKEN, text.as_bytes());
+        if self.enter(kind, TOKEN) {
+            self.out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    /// The same for a word.
+    #[inline]
+    pub(super) fn word(&mut self, kind: Kind, word: &Word) {
+        if !self.enter(kind, TOKEN) {
+            return;
+        }
+        match &word.short {
+            Some(text) => self.put(text, word.shown.len()),
+            None => self.out.extend_from_slice(word.shown.as_bytes()),
+        }
+    }
+
+    /// Writes the first bytes. More are copied than are kept, which costs less than to copy a number that varies.
+    #[inline]
+    fn put(&mut self, text: &[u8; SHORT], len: usize) {
+        let end = self.out.len() + len;
+        self.out.extend_from_slice(text);
+        self.out.truncate(end);
     }
 
     /// Any other byte, which the server shows as it is.
     pub(super) fn byte(&mut self, byte: u8) {
-        self.push(Kind::Precedes, TOKEN, &[byte, b' ']);
+        if self.enter(Kind::Precedes, TOKEN) {
+            self.out.extend_from_slice(&[byte, b' ']);
+        }
     }
 
     /// An identifier without its quotes, in which `quote` may be doubled. One without a letter is not shown.
     pub(super) fn identifier(&mut self, name: &[u8], quote: Option<u8>) {
         self.name(name, quote, b"` ");
+    }
+
+    /// An identifier without quotes, which stands there in a text.
+    #[inline]
+    pub(super) fn identifier_in(&mut self, sql: &[u8], span: Range<usize>) {
+        let len = span.len();
+        let Some(chunk) = sql.get(span.start..).and_then(<[u8]>::first_chunk::<SHORT>) else {
+            return self.identifier(sql.get(span).unwrap_or_default(), None);
+        };
+        if len > SHORT - 3 {
+            return self.identifier(sql.get(span).unwrap_or_default(), None);
+        }
+        if self.enter(Kind::Plain, 2 * TOKEN + len) {
+            let mut text = [b'`'; SHORT];
+            text[1..].copy_from_slice(&chunk[..SHORT - 1]);
+            text[len + 1] = b'`';
+            text[len + 2] = b' ';
+            self.put(&text, len + 3);
+        }
     }
 
     /// One before an `@` that the server's lexer of hints takes along.
@@ -100,7 +147,7 @@ impl<'o> Fold<'o> {
 
     fn name(&mut self, name: &[u8], quote: Option<u8>, close: &[u8]) {
         let doubled = quote.map_or(0, |quote| name.iter().filter(|byte| **byte == quote).count() / 2);
-        if !self.push(Kind::Plain, 2 * TOKEN + name.len() - doubled, b"") || name.is_empty() {
+        if !self.enter(Kind::Plain, 2 * TOKEN + name.len() - doubled) || name.is_empty() {
             return;
         }
         self.out.push(b'`');
@@ -157,7 +204,7 @@ impl<'o> Fold<'o> {
             return;
         }
         self.pop(1);
-        if self.push(Kind::Plain, TOKEN, b"") {
+        if self.enter(Kind::Plain, TOKEN) {
             let mut digits = [0; 10];
             let mut begin = digits.len();
             let mut rest = number;
@@ -272,8 +319,8 @@ impl<'o> Fold<'o> {
         self.entries.get((self.count - 1 - back) % DEPTH).map_or(Kind::Plain, |entry| entry.kind)
     }
 
-    /// Whether the token was taken.
-    fn push(&mut self, kind: Kind, stored: usize, text: &[u8]) -> bool {
+    /// Takes a token, whose text is still to be written; false if there is no room for it.
+    fn enter(&mut self, kind: Kind, stored: usize) -> bool {
         if self.full || self.stored + stored > self.limit {
             self.full = true;
             return false;
@@ -283,7 +330,6 @@ impl<'o> Fold<'o> {
         }
         self.count += 1;
         self.stored += stored;
-        self.out.extend_from_slice(text);
         true
     }
 

@@ -40,12 +40,13 @@ pub fn trimmed_span(sql: &[u8], mode: LexMode) -> Range<usize> {
         |kind| matches!(kind, TokenKind::Blank | TokenKind::LineComment | TokenKind::BlockComment);
     let mut tokens = Lexer::new(sql, mode).filter(|token| !is_left_out(token.kind));
     let Some(first) = tokens.next() else { return sql.len()..sql.len() };
-    if !may_end_with_comment(sql.get(first.start..).unwrap_or_default(), mode) {
-        return first.start..sql.len();
+    let start = first.start as usize;
+    if !may_end_with_comment(sql.get(start..).unwrap_or_default(), mode) {
+        return start..sql.len();
     }
     let last = tokens.last().unwrap_or(first);
-    let end = if is_closed(last, sql) { last.end } else { sql.len() };
-    first.start..end
+    let end = if is_closed(last, sql) { last.end as usize } else { sql.len() };
+    start..end
 }
 
 /// Whether a token is the same if nothing follows. `--` is not: at the end of a text a comment begins there. No

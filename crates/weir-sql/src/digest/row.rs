@@ -1,49 +1,33 @@
 //! A short cut for the rows of a long INSERT: a row like the one before it folds away without a trace.
 
-use super::Scan;
-use crate::TokenKind;
+use super::{Scan, Source};
+use crate::Token;
 
 impl Scan<'_, '_> {
     /// Behind a `(`: passes a row of literals if it belongs to the list of rows in front of it. If not, nothing has
     /// happened, and its tokens are read as usual: no token is read more than twice.
-    pub(super) fn passes_row(&mut self) -> bool {
+    pub(super) fn passes_row(&mut self, open: Token) -> bool {
         let Some(is_wide) = self.fold.expects_row() else { return false };
-        let mut lexer = self.lexer.clone();
-        let mut values = 0_usize;
-        let mut is_value_next = true;
-        let mut has_sign = false;
-        loop {
-            let Some(token) = lexer.next() else { return false };
-            match token.kind {
-                TokenKind::Blank => continue,
-                TokenKind::Number | TokenKind::HexLiteral | TokenKind::BitLiteral if is_value_next => {}
-                TokenKind::String | TokenKind::Param if is_value_next && !has_sign => {}
-                TokenKind::Word if is_value_next && !has_sign => {
-                    let is_null = token.text(self.sql).eq_ignore_ascii_case(b"null");
-                    if !is_null || self.is_qualifier(token) {
-                        return false;
-                    }
-                }
-                TokenKind::Operator => {
-                    match token.text(self.sql) {
-                        b"," if !is_value_next => is_value_next = true,
-                        b"-" | b"+" if is_value_next && !has_sign => has_sign = true,
-                        b")" if !is_value_next => break,
-                        _ => return false,
-                    }
-                    continue;
-                }
-                _ => return false,
-            }
-            values += 1;
-            is_value_next = false;
-            has_sign = false;
-        }
-        if (values > 1) != is_wide {
-            return false;
-        }
-        self.lexer = lexer;
+        let row = self.source.lexer.row(open.start as usize).filter(|row| row.is_wide == is_wide);
+        let Some(row) = row else { return false };
+        self.source.skip_row(row.end);
         self.fold.row();
         true
+    }
+
+    /// Takes rows that were passed when the tokens were read, where they may fold away. If not, their tokens are read.
+    pub(super) fn passed_rows(&mut self, rows: Token, is_wide: bool) {
+        self.source.skip_row(rows.end as usize);
+        if self.fold.expects_row() == Some(is_wide) {
+            self.fold.row();
+            return self.ordinals.other();
+        }
+        let inside = self.sql.get(..rows.end as usize).unwrap_or_default();
+        let lexer = self.source.lexer.clone().at(inside, rows.start as usize);
+        let behind = std::mem::replace(&mut self.source, Source { tokens: &[], at: 0, lexer });
+        while let Some(token) = self.source.next().filter(|_| !self.fold.is_full()) {
+            self.token(token);
+        }
+        self.source = behind;
     }
 }

@@ -4,9 +4,11 @@
 //! ("Function Name Parsing and Resolution" in the manual), and the names of hints. Several spellings are one token
 //! to the server, which shows the last of them: each was read from `STATEMENT_DIGEST_TEXT()`.
 
+use crate::words::WordId;
+
 /// What a word does to the token behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Plain,
     /// An expression begins behind it: a sign there belongs to the number, and NULL is a literal.
     Starts,
@@ -36,41 +38,48 @@ impl Role {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word {
+pub(crate) struct Word {
     /// In capital letters.
-    spelling: &'static str,
+    pub(crate) spelling: &'static str,
     /// The spelling that a digest shows, and a blank.
-    pub(super) shown: &'static str,
-    pub(super) role: Role,
+    pub(crate) shown: &'static str,
+    pub(crate) role: Role,
     /// A keyword only if a `(` follows.
-    pub(super) call: bool,
+    pub(crate) call: bool,
+    /// What is shown, with blanks behind it; `None` if it is longer.
+    pub(super) short: Option<[u8; SHORT]>,
 }
+
+/// Nearly all words are as short as this with their blank, in bytes, so that they are copied at once.
+pub(super) const SHORT: usize = 16;
 
 impl Word {
     const fn new(spelling: &'static str, shown: &'static str, role: Role) -> Self {
-        Self { spelling, shown, role, call: false }
+        Self { spelling, shown, role, call: false, short: short(shown) }
     }
 
     const fn call(spelling: &'static str, shown: &'static str) -> Self {
-        Self { spelling, shown, role: Role::Plain, call: true }
+        Self { spelling, shown, role: Role::Plain, call: true, short: short(shown) }
     }
 
     /// The keyword, function or introducer that a word is, in any case.
     pub(super) fn of(word: &[u8]) -> Option<&'static Self> {
-        if word.len() > LONGEST {
-            return None;
-        }
-        let mut slot = hash(word);
-        loop {
-            // A slot holds the place of a word, counted from one.
-            let place = usize::from(*SLOTS.get(slot)?).checked_sub(1)?;
-            let found = WORDS.get(place)?;
-            if found.spelling.as_bytes().eq_ignore_ascii_case(word) {
-                return Some(found);
-            }
-            slot = (slot + 1) % SLOTS.len();
-        }
+        WordId::of(word).shown()
     }
+}
+
+const fn short(shown: &str) -> Option<[u8; SHORT]> {
+    let shown = shown.as_bytes();
+    if shown.len() > SHORT {
+        return None;
+    }
+    let mut text = [b' '; SHORT];
+    let mut i = 0;
+    while i < shown.len() {
+        text[i] = shown[i];
+        i += 1;
+    }
+    Some(text)
 }
 
 /// The hint whose name a word is, and a blank.
@@ -92,7 +101,7 @@ macro_rules! words {
         introducers { $($introducer:ident)* }
         hints { $($hint:ident)* }
     ) => {
-        const WORDS: &[Word] = &[
+        pub(crate) const WORDS: &[Word] = &[
             $(Word::new(stringify!($plain), concat!(stringify!($plain), " "), Role::Plain),)*
             $(Word::new(stringify!($starts), concat!(stringify!($starts), " "), Role::Starts),)*
             $(Word::new(stringify!($precedes), concat!(stringify!($precedes), " "), Role::Precedes),)*
@@ -237,60 +246,6 @@ words! {
         NO_ORDER_INDEX NO_RANGE_OPTIMIZATION NO_SEMIJOIN NO_SKIP_SCAN ORDER_INDEX QB_NAME RESOURCE_GROUP
         SEMIJOIN SET_VAR SKIP_SCAN SUBQUERY
     }
-}
-
-/// No word of the table is longer, in bytes.
-const LONGEST: usize = {
-    let mut longest = 0;
-    let mut i = 0;
-    while i < WORDS.len() {
-        if WORDS[i].spelling.len() > longest {
-            longest = WORDS[i].spelling.len();
-        }
-        i += 1;
-    }
-    longest
-};
-
-/// A power of two that leaves more than half of the slots empty, so that most words are found or missed at once.
-const SLOT_BITS: u32 = 11;
-
-static SLOTS: [u16; 1 << SLOT_BITS] = slots();
-
-const fn slots() -> [u16; 1 << SLOT_BITS] {
-    let mut slots = [0; 1 << SLOT_BITS];
-    let mut i = 0;
-    while i < WORDS.len() {
-        let mut slot = hash(WORDS[i].spelling.as_bytes());
-        while slots[slot] != 0 {
-            slot = (slot + 1) % slots.len();
-        }
-        i += 1;
-        slots[slot] = i as u16;
-    }
-    slots
-}
-
-/// A slot, from the first and the last eight bytes; letter case does not matter.
-const fn hash(word: &[u8]) -> usize {
-    const SMALL: u64 = 0x2020_2020_2020_2020;
-    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let (first, last) = match (word.first_chunk::<8>(), word.last_chunk::<8>()) {
-        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-        _ => match (word.first_chunk::<4>(), word.last_chunk::<4>()) {
-            (Some(first), Some(last)) => {
-                (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64)
-            }
-            _ => match *word {
-                [a, b, c] => (u32::from_le_bytes([a, b, c, 0]) as u64, 0),
-                [a, b] => (u16::from_le_bytes([a, b]) as u64, 0),
-                [a] => (a as u64, 0),
-                _ => (0, 0),
-            },
-        },
-    };
-    let mixed = (first | SMALL) ^ (last | SMALL).rotate_left(29) ^ word.len() as u64;
-    (mixed.wrapping_mul(SPREAD) >> (64 - SLOT_BITS)) as usize
 }
 
 #[cfg(test)]

@@ -89,17 +89,17 @@ impl Scan {
     }
 
     fn operator(&mut self, cursor: &mut Cursor<'_>, token: Token) {
-        match cursor.text(token) {
-            b"(" => {
-                self.depth += 1;
-                if let Some(name) = self.before[1] {
-                    self.call(cursor, name, token);
-                }
+        if token.is(b'(') {
+            self.depth += 1;
+            if let Some(name) = self.before[1] {
+                self.call(cursor, name, token);
             }
-            b")" => self.depth = self.depth.saturating_sub(1),
-            b"," if self.depth == 0 => self.shape.comma(),
-            b":=" => self.computes_variable = true,
-            _ => {}
+        } else if token.is(b')') {
+            self.depth = self.depth.saturating_sub(1);
+        } else if token.is(b',') && self.depth == 0 {
+            self.shape.comma();
+        } else if cursor.text(token) == b":=" {
+            self.computes_variable = true;
         }
     }
 

@@ -69,8 +69,8 @@ impl Shape {
 
 /// Both as one literal, unless a comment stands between them, which may mean something else elsewhere.
 fn joined(walk: &Walk<'_>, kind: LiteralKind, first: Token, last: Token) -> Shape {
-    let between = Token { kind: TokenKind::Blank, start: first.end, end: last.start };
-    if walk.text(between).iter().all(u8::is_ascii_whitespace) {
+    let between = walk.sql().get(first.end as usize..last.start as usize).unwrap_or_default();
+    if between.iter().all(u8::is_ascii_whitespace) {
         Shape::Literal(kind, span(first.start, last.end))
     } else {
         Shape::Other

@@ -3,7 +3,7 @@
 use super::effect::{Literal, LiteralKind, Name, Span};
 use super::scan::Scan;
 use crate::classify::Cursor;
-use crate::{Keyword, LexMode, Token, TokenKind};
+use crate::{Keyword, Token, TokenKind};
 
 /// Takes tokens up to the `;`, never the `;` itself.
 pub(super) struct Walk<'a> {
@@ -12,12 +12,12 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(sql: &'a [u8], mode: LexMode) -> Self {
-        Self { cursor: Cursor::new(sql, mode), scan: Scan::default() }
+    pub(super) fn new(cursor: Cursor<'a>) -> Self {
+        Self { cursor, scan: Scan::default() }
     }
 
     pub(super) fn peek(&mut self) -> Option<Token> {
-        self.cursor.peek().filter(|token| token.kind != TokenKind::Semicolon)
+        self.cursor.peek_inside()
     }
 
     pub(super) fn next(&mut self) -> Option<Token> {
@@ -53,6 +53,10 @@ impl<'a> Walk<'a> {
 
     pub(super) fn is_at_end(&mut self) -> bool {
         self.peek().is_none()
+    }
+
+    pub(super) fn sql(&self) -> &'a [u8] {
+        self.cursor.sql()
     }
 
     pub(super) fn text(&self, token: Token) -> &'a [u8] {
@@ -118,7 +122,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Texts that do not fit are turned away before they are walked.
-pub(super) fn span(start: usize, end: usize) -> Span {
-    Span { start: u32::try_from(start).unwrap_or(u32::MAX), end: u32::try_from(end).unwrap_or(u32::MAX) }
+pub(super) fn span(start: u32, end: u32) -> Span {
+    Span { start, end }
 }

@@ -16,7 +16,7 @@
 //! after a second `/*!`. Inside a version comment that is skipped, one level of plain comments is skipped whole.
 
 use super::Lexer;
-use crate::TokenKind;
+use crate::{Keyword, TokenKind};
 use memchr::{memchr2, memmem};
 use weir_model::ServerFamily;
 
@@ -95,11 +95,10 @@ impl Lexer<'_> {
 
     /// Whether the server reads `/*+` here as an optimizer hint: only blanks lie between it and the keyword.
     fn hint_fits(&self) -> bool {
-        const KEYWORDS: [&[u8]; 5] = [b"select", b"insert", b"replace", b"update", b"delete"];
-        let Some(previous) = self.previous else { return false };
-        let word = previous.text(self.sql);
+        use Keyword as K;
         self.mode.has_optimizer_hints()
-            && previous.kind == TokenKind::Word
-            && KEYWORDS.iter().any(|k| word.eq_ignore_ascii_case(k))
+            && self.previous.is_some_and(|previous| {
+                matches!(previous.keyword(), Some(K::Select | K::Insert | K::Replace | K::Update | K::Delete))
+            })
     }
 }

@@ -84,7 +84,7 @@ impl Lexer<'_> {
         (end > at + sign).then_some(end)
     }
 
-    fn digits(&self, at: usize) -> usize {
+    pub(super) fn digits(&self, at: usize) -> usize {
         at + self.rest(at).iter().take_while(|b| b.is_ascii_digit()).count()
     }
 

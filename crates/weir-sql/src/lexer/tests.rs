@@ -409,9 +409,9 @@ proptest! {
         for mode in all_modes() {
             let mut end = 0;
             for token in Lexer::new(&sql, mode) {
-                prop_assert_eq!(token.start, end);
+                prop_assert_eq!(token.span().start, end);
                 prop_assert!(token.end > token.start);
-                end = token.end;
+                end = token.span().end;
             }
             prop_assert_eq!(end, sql.len());
         }
@@ -424,10 +424,10 @@ proptest! {
         const FAR: usize = 6;
         for mode in all_modes() {
             for (i, token) in Lexer::new(&sql, mode).enumerate() {
-                if token.kind == TokenKind::Unterminated || token.end + FAR >= sql.len() {
+                if token.kind == TokenKind::Unterminated || token.span().end + FAR >= sql.len() {
                     continue;
                 }
-                let cut = &sql[..token.end + FAR];
+                let cut = &sql[..token.span().end + FAR];
                 prop_assert_eq!(Lexer::new(cut, mode).nth(i), Some(token));
             }
         }
