@@ -18,6 +18,7 @@ use crate::key::Key;
 use crate::limits::CacheLimits;
 use crate::reason::DropReason;
 use crate::rule::{Often, Rule};
+use crate::seen::Seen;
 use crate::store::{SlotId, Store};
 
 /// Generations of single keys in each part. Keys that share one are dropped together, if they are just being asked.
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     hash_bits: u32,
     pub(crate) budget: Arc<Budget>,
     pub(crate) generations: Generations,
+    pub(crate) seen: Seen,
     pub(crate) max_entry: AtomicUsize,
     pub(crate) rules: Mutex<Vec<Arc<Rule>>>,
     /// Where eviction looks next, if not where the new entry is.
@@ -74,6 +76,7 @@ impl Inner {
             hasher: FixedState::with_seed(seed),
             hash_bits: hash_bits.clamp(1, 64),
             generations: Generations::new(&budget),
+            seen: Seen::new(&budget, limits.memory),
             max_entry: AtomicUsize::new(limits.largest_entry()),
             budget,
             rules: Mutex::default(),
@@ -119,6 +122,7 @@ impl Inner {
         flight: Option<&Arc<Flight>>,
         now: Instant,
     ) -> Result<(), DropReason> {
+        self.seen.note(entry.scope(), &self.hasher);
         let place = self.place(hash);
         let part = &self.parts[place];
         let mut state = part.state.lock();

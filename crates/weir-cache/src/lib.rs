@@ -34,6 +34,7 @@ mod limits;
 mod reason;
 mod rule;
 mod scope;
+mod seen;
 mod shadow;
 mod store;
 mod wipe;

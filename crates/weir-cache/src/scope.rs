@@ -1,7 +1,7 @@
 //! What an entry is about, and how a wipe names entries.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::charge::{Budget, arc_size, resident};
 use crate::rule::Rule;
@@ -18,6 +18,18 @@ pub struct Scope {
     tags: Vec<Box<str>>,
     /// Entries that hold it.
     holders: AtomicUsize,
+    /// Its names are among those that were seen.
+    noted: AtomicBool,
+}
+
+/// One name by which entries can be selected, in the form in which names are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Name<'n> {
+    Digest(u64),
+    Schema(&'n str),
+    Table(&'n str, &'n str),
+    Tag(&'n str),
+    User(&'n str),
 }
 
 /// The tables an answer was made of. Names are compared without regard to case: on a server that tells case apart, a
@@ -54,6 +66,7 @@ impl Scope {
             user: user.into(),
             tags: Vec::new(),
             holders: AtomicUsize::new(0),
+            noted: AtomicBool::new(false),
         }
     }
 
@@ -92,6 +105,28 @@ impl Scope {
 
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         self.tags.iter().map(|t| &**t)
+    }
+
+    /// Whether this was asked before.
+    pub(crate) fn is_noted(&self) -> bool {
+        self.noted.load(Ordering::Relaxed) || self.noted.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn knows_tables(&self) -> bool {
+        matches!(self.tables, Tables::Known(_))
+    }
+
+    /// Every name by which it can be selected, but for its rule's. Of unknown tables there is none.
+    pub(crate) fn names(&self, mut with: impl FnMut(Name<'_>)) {
+        with(Name::Digest(self.digest));
+        with(Name::User(&self.user));
+        self.schema.iter().for_each(|schema| with(Name::Schema(schema)));
+        self.tags.iter().for_each(|tag| with(Name::Tag(tag)));
+        let Tables::Known(tables) = &self.tables else { return };
+        for Table { schema, name } in tables {
+            with(Name::Schema(schema));
+            with(Name::Table(schema, name));
+        }
     }
 
     /// The first entry that holds it pays for it.
@@ -189,6 +224,19 @@ impl Selector {
     pub fn user(mut self, user: &str) -> Self {
         self.user = Some(user.into());
         self
+    }
+
+    /// The names in it, but for the rule's.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Name<'_>> {
+        let table = self.table.as_ref().map(|table| Name::Table(&table.schema, &table.name));
+        let names = [
+            self.digest.map(Name::Digest),
+            self.schema.as_deref().map(Name::Schema),
+            table,
+            self.tag.as_deref().map(Name::Tag),
+            self.user.as_deref().map(Name::User),
+        ];
+        names.into_iter().flatten()
     }
 
     /// Whether entries of the scope are taken, keys aside.

@@ -105,7 +105,8 @@ impl Control for Live {
 
     fn preview(&self, selection: &Selection) -> Result<Covered, ApiError> {
         let selector = cache::selector(&self.shared, selection)?;
-        Ok(cache::covered(self.shared.cache().preview(&selector)))
+        let covered = cache::covered(self.shared.cache().preview(&selector));
+        cache::known(&self.shared, &selector).map(|()| covered)
     }
 
     fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
@@ -113,7 +114,8 @@ impl Control for Live {
         let wiped = cache::covered(self.shared.cache().wipe(&selector));
         tracing::info!(event = "cache_wiped", selection = ?selection, entries = wiped.entries, bytes = wiped.bytes,
             "the cache was wiped through the API");
-        Ok(wiped)
+        // Also after a wipe of nothing: what is under way is not stored then, as it should be.
+        cache::known(&self.shared, &selector).map(|()| wiped)
     }
 }
 

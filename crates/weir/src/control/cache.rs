@@ -146,6 +146,20 @@ pub fn selector(shared: &Shared, selection: &Selection) -> Result<Selector, ApiE
     Ok(selector)
 }
 
+/// # Errors
+/// When there was never an entry of one of its names.
+pub fn known(shared: &Shared, selector: &Selector) -> Result<(), ApiError> {
+    match shared.cache().never_had(selector) {
+        None => Ok(()),
+        Some(part) => Err(ApiError::new(
+            Code::NothingNamed,
+            format!(
+                "since Weir was started, the cache has never held anything of this {part}: is it written rightly?"
+            ),
+        )),
+    }
+}
+
 /// The 16 digits of an id, or a text that has the digest.
 fn digest_id(shared: &Shared, text: &str) -> u64 {
     let digits = text.trim();

@@ -16,8 +16,12 @@ pub fn states(shared: &Shared) -> Vec<RuleState> {
     let counts: HashMap<&str, _> = counts.iter().map(|count| (count.name.as_str(), count)).collect();
     let stats = shared.cache().stats().rules;
     let stats: HashMap<&str, &RuleStats> = stats.iter().map(|stats| (&*stats.name, stats)).collect();
-    let lints = weir_policy::lint(&rules);
-    let state = |(rule, position): (&Rule, usize)| {
+    let mut warnings: HashMap<String, Vec<String>> = HashMap::new();
+    for lint in weir_policy::lint(&rules) {
+        let text = lint.to_string();
+        warnings.entry(lint.rule).or_default().push(text);
+    }
+    let mut state = |(rule, position): (&Rule, usize)| {
         let name = rule.name.as_str();
         let count = counts.get(name);
         let counted = stats.get(name).map(|stats| super::cache::counts(stats));
@@ -29,11 +33,11 @@ pub fn states(shared: &Shared) -> Vec<RuleState> {
             toml: weir_config::rule_text(rule).trim_start().to_owned(),
             hits: count.map_or(0, |count| count.hits),
             last_hit: count.and_then(|count| count.last_hit).map(seconds),
-            warnings: lints.iter().filter(|lint| lint.rule == name).map(ToString::to_string).collect(),
+            warnings: warnings.remove(name).unwrap_or_default(),
             cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
         }
     };
-    rules.iter().zip(1..).map(state).collect()
+    rules.iter().zip(1..).map(&mut state).collect()
 }
 
 fn seconds(moment: SystemTime) -> u64 {
