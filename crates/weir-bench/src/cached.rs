@@ -56,6 +56,12 @@ pub fn row_points(threads: u32) -> String {
     format!("cached point select, {threads}")
 }
 
+/// The row of point selects that are replayed by so many clients.
+#[must_use]
+pub fn row_replayed_points(clients: u32) -> String {
+    format!("replayed point select, {clients}")
+}
+
 /// The row of point selects beside a writer.
 #[must_use]
 pub fn row_writer(readers: u32) -> String {
@@ -143,11 +149,11 @@ impl Rows<'_> {
 
     fn one(&mut self, row: &str, load: &Load, endpoint: &Endpoint) -> Result<()> {
         let mut server = Monitor::connect(self.rig)?;
-        let mark = || {
-            let cpu = endpoint.pid.map(process::cpu_time).transpose()?;
-            Ok::<_, anyhow::Error>((cpu, server.selects()?))
-        };
-        let (seen, (cpu, selects), (cpu_after, selects_after)) = load::run(load, self.scripts, mark)?;
+        // Before its first read and after its last: a mark in between would miss some.
+        let selects = server.selects()?;
+        let mark = || endpoint.pid.map(process::cpu_time).transpose();
+        let (seen, cpu, cpu_after) = load::run(load, self.scripts, mark)?;
+        let selects = server.selects()? - selects;
         let target = endpoint.target;
         self.add(row, target, Metric::PerSecond, seen.per_second);
         self.add(row, target, Metric::MeanMs, seen.mean_ms);
@@ -157,7 +163,7 @@ impl Rows<'_> {
             self.add(row, target, Metric::CpuUs, used * 1e6 / seen.queries);
         }
         if target == Target::Cached {
-            self.add(row, target, Metric::HitPercent, hit_percent(selects_after - selects, seen.reads));
+            self.add(row, target, Metric::HitPercent, hit_percent(selects, seen.reads));
         }
         Ok(())
     }
@@ -165,17 +171,27 @@ impl Rows<'_> {
     fn replay(&mut self) -> Result<()> {
         let statements = replay::read_only();
         for endpoint in self.pair()? {
-            self.replayed(ROW_REPLAY, &statements, &endpoint)?;
+            self.replayed(ROW_REPLAY, &statements, &endpoint, THREADS)?;
+        }
+        let (cached, points) = (*self.rig.endpoint(Target::Cached)?, replay::point_selects());
+        for clients in POINT_THREADS {
+            self.replayed(&row_replayed_points(clients), &points, &cached, clients)?;
         }
         Ok(())
     }
 
     /// Gives the mean size of an answer.
-    fn replayed(&mut self, row: &str, statements: &[String], endpoint: &Endpoint) -> Result<f64> {
+    fn replayed(
+        &mut self,
+        row: &str,
+        statements: &[String],
+        endpoint: &Endpoint,
+        clients: u32,
+    ) -> Result<f64> {
         let recording = Recording::make(endpoint.address, LOGIN, statements)?;
         let bytes = recording.mean_answer();
         let time = Duration::from_secs(self.seconds().into());
-        let (whom, clients) = ((endpoint.address, endpoint.pid), THREADS as usize);
+        let (whom, clients) = ((endpoint.address, endpoint.pid), clients as usize);
         let mut server = Monitor::connect(self.rig)?;
         let before = server.selects()?;
         let outcome = replay::run(&Arc::new(recording), whom, LOGIN, clients, time)?;
@@ -194,7 +210,7 @@ impl Rows<'_> {
 
     fn redis(&mut self) -> Result<()> {
         let (cached, store) = (*self.rig.endpoint(Target::Cached)?, *self.rig.endpoint(Target::Redis)?);
-        let bytes = self.replayed(ROW_REDIS, &replay::point_selects(), &cached)?;
+        let bytes = self.replayed(ROW_REDIS, &replay::point_selects(), &cached, THREADS)?;
         let requests = if self.quick { 100_000 } else { 300_000 };
         redis::fill(&store, bytes.round() as u32)?;
         let outcome = redis::get(&store, bytes.round() as u32, THREADS, requests)?;

@@ -199,10 +199,18 @@ impl Run<'_> {
             Experiment::E1 | Experiment::E2 => None,
         };
         let mark = || Mark::take(database, weir, step.variant.cached());
+        // Before its first read and after its last: a mark in between would miss some.
+        let selects = database.selects()?;
         let (seen, before, after) = load::run(&load, &self.scripts, mark)?;
+        let selects = database.selects()? - selects;
         writer.as_mut().map_or(Ok(()), Beside::check)?;
         let cached = step.variant.cached() || step.variant == Variant::QueryCache;
-        Ok(Figures { server_version: database.version.clone(), ..figures(&seen, &before, &after, cached) })
+        let hit_ratio = (1.0 - selects / seen.reads.max(1.0)).clamp(0.0, 1.0);
+        Ok(Figures {
+            server_version: database.version.clone(),
+            hit_ratio: cached.then_some(hit_ratio),
+            ..figures(&seen, &before, &after)
+        })
     }
 
     fn write_report(&self, folder: &Path, groups: &[Group]) -> Result<()> {
@@ -231,8 +239,6 @@ struct Mark {
     server: Cpu,
     weir: Option<Cpu>,
     machine: Duration,
-    /// SELECTs that the server has run.
-    selects: f64,
     cache: Option<CacheCounts>,
 }
 
@@ -243,17 +249,15 @@ impl Mark {
             server: process::cpu_split(database.pid())?,
             weir: weir.map(|weir| process::cpu_split(weir.pid())).transpose()?,
             machine: process::machine_busy()?,
-            selects: database.selects()?,
             cache: cache.transpose()?,
         })
     }
 }
 
-fn figures(seen: &load::Seen, before: &Mark, after: &Mark, cached: bool) -> Figures {
+fn figures(seen: &load::Seen, before: &Mark, after: &Mark) -> Figures {
     let cores =
         |cpu: Cpu| Cores { user: load::cores(cpu.user, seen.wall), sys: load::cores(cpu.sys, seen.wall) };
     let counts = before.cache.zip(after.cache);
-    let uncached = (after.selects - before.selects) / seen.reads.max(1.0);
     Figures {
         server_version: String::new(),
         per_second: seen.per_second,
@@ -268,7 +272,7 @@ fn figures(seen: &load::Seen, before: &Mark, after: &Mark, cached: bool) -> Figu
         weir: before.weir.zip(after.weir).map(|(before, after)| cores(after.since(before))),
         server: cores(after.server.since(before.server)),
         machine: load::cores(after.machine.saturating_sub(before.machine), seen.wall),
-        hit_ratio: (cached && seen.reads > 0.0).then(|| (1.0 - uncached).clamp(0.0, 1.0)),
+        hit_ratio: None,
         hits: counts.map(|(before, after)| after.hits - before.hits),
         misses: counts.map(|(before, after)| after.misses - before.misses),
     }

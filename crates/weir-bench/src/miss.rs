@@ -1,13 +1,14 @@
 //! Instructions of Weir for a statement that the cache has no answer to, with the cache and without one.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use weir_testkit::Weir;
+use weir_testkit::process::Program;
+use weir_testkit::servers::PortLease;
 
 use crate::cached::{POINT_ROWS, POINT_TABLES};
 use crate::client::{Client, Login};
@@ -21,11 +22,10 @@ pub const ROW: &str = "miss";
 /// Queries before the counted ones: what is remembered of a server and an account is learned from them.
 const WARM_UP: u32 = 200;
 const COUNTED: u32 = 2_000;
-/// Under valgrind everything takes fifty times as long.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Weir makes an RSA key when it starts, which takes as long as chance will have it, and under valgrind up to half a
-/// minute; so it is started anew if it does not listen in time.
-const STARTS: u32 = 4;
+/// Server connections at most; one client needs one.
+const CONNECTIONS: u32 = 100;
+/// Under valgrind everything takes fifty times as long, above all the RSA key that Weir makes when it starts.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Instructions per query of one client whose statements are all new, as valgrind counts them.
 ///
@@ -33,12 +33,14 @@ const STARTS: u32 = 4;
 /// When valgrind is missing, or Weir or a query fails.
 pub fn run(weir: &Path, target: Target, server: &Endpoint, login: Login) -> Result<f64> {
     let home = tempfile::Builder::new().prefix("weir-bench-miss-").tempdir()?;
-    let mut weir = start(&wrapper(home.path(), weir)?, target, server)?;
-    let mut client = Client::connect(weir.addr(), login, 16 * 1024)?;
+    let port = PortLease::take()?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.number()));
+    let mut weir = start(weir, home.path(), address, rig::weir_config(server.address, CONNECTIONS, target))?;
+    let mut client = Client::connect(address, login, 16 * 1024)?;
     ask(&mut client, 0..WARM_UP)?;
-    count(&weir, "on")?;
+    switch_counting(&weir, "on")?;
     ask(&mut client, WARM_UP..WARM_UP + COUNTED)?;
-    count(&weir, "off")?;
+    switch_counting(&weir, "off")?;
     client.quit()?;
     let status = weir.terminate(PATIENCE)?;
     let said = weir.log();
@@ -46,31 +48,17 @@ pub fn run(weir: &Path, target: Target, server: &Endpoint, login: Login) -> Resu
     Ok(count::collected(&said)? as f64 / f64::from(COUNTED))
 }
 
-/// A program that runs Weir under valgrind, for whoever starts Weir gives its arguments only.
-fn wrapper(folder: &Path, weir: &Path) -> Result<PathBuf> {
-    let wrapper = folder.join("weir");
-    let binary = weir.canonicalize().with_context(|| format!("{} is missing", weir.display()))?;
-    let script = format!(
-        "#!/bin/sh\nexec valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file=/dev/null '{}' \"$@\"\n",
-        binary.display()
-    );
-    std::fs::write(&wrapper, script)?;
-    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755))?;
-    Ok(wrapper)
-}
-
-fn start(wrapper: &Path, target: Target, server: &Endpoint) -> Result<Weir> {
+fn start(weir: &Path, home: &Path, address: SocketAddr, config: String) -> Result<Program> {
+    let path = home.join("weir.toml");
     // valgrind does not know io_uring well enough; what decides and caches is the same with epoll.
-    let config = rig::weir_config(server.address, 100, target) + "\n[runtime]\nio = \"epoll\"\nworkers = 1\n";
-    let start = || Weir::config(config.clone()).binary(wrapper).start();
-    let mut started = start();
-    for _ in 1..STARTS {
-        if started.is_ok() {
-            break;
-        }
-        started = start();
-    }
-    started.context("starting Weir under valgrind")
+    let config = config.replace("$LISTEN", &address.to_string());
+    std::fs::write(&path, config + "\n[runtime]\nio = \"epoll\"\nworkers = 1\n")?;
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]);
+    command.arg(weir).arg("run").arg("-c").arg(path);
+    let mut program = Program::start(command).context("scripts/deps.sh installs valgrind")?;
+    rig::await_listening(&mut program, address, PATIENCE).context("starting Weir under valgrind")?;
+    Ok(program)
 }
 
 /// Rows that are far apart, and no statement twice.
@@ -85,7 +73,7 @@ fn ask(client: &mut Client, numbers: Range<u32>) -> Result<()> {
 }
 
 /// Switches the counting of a program that runs under callgrind.
-fn count(weir: &Weir, switch: &str) -> Result<()> {
+fn switch_counting(weir: &Program, switch: &str) -> Result<()> {
     let output = Command::new("callgrind_control").args(["-i", switch, &weir.pid().to_string()]).output();
     let output = output.context("cannot start callgrind_control, a part of valgrind")?;
     let said = String::from_utf8_lossy(&output.stdout);

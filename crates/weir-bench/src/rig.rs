@@ -177,7 +177,8 @@ impl Rig {
 
     fn add(&mut self, target: Target, address: SocketAddr, command: Command) -> Result<()> {
         let mut program = Program::start(command)?;
-        await_listening(&mut program, address).with_context(|| format!("starting {}", target.name()))?;
+        await_listening(&mut program, address, PATIENCE)
+            .with_context(|| format!("starting {}", target.name()))?;
         self.endpoints.push(Endpoint { target, address, pid: Some(program.pid()) });
         self.proxies.push(program);
         Ok(())
@@ -239,15 +240,16 @@ pub(crate) fn weir_config(backend: SocketAddr, connections: u32, target: Target)
 const CACHE_READS: &str = "\n[cache]\nmemory = \"1GiB\"\n\n\
     [[rule]]\nname = \"reads\"\nmatch = { pattern = \"^SELECT\", kind = \"read\" }\ncache = { ttl = \"1h\" }\n";
 
-fn await_listening(program: &mut Program, address: SocketAddr) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+/// Waits until `program` listens at `address`.
+pub(crate) fn await_listening(program: &mut Program, address: SocketAddr, patience: Duration) -> Result<()> {
+    let deadline = Instant::now() + patience;
     while TcpStream::connect(address).is_err() {
         if !program.is_running() {
             bail!("it ended before it listened at {address}:\n{}", program.log());
         }
         ensure!(
             Instant::now() < deadline,
-            "it did not listen at {address} within {PATIENCE:?}:\n{}",
+            "it did not listen at {address} within {patience:?}:\n{}",
             program.log()
         );
         std::thread::sleep(Duration::from_millis(10));
