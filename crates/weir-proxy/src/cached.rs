@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::time::{Sleep, sleep};
-use weir_cache::{Ask, Entry, Lookup, Selector, Waited, Waiting};
+use weir_cache::{Ask, Entry, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
 use weir_model::rule::CacheMode;
 use weir_policy::ConnectionRules;
@@ -89,7 +89,20 @@ impl Session {
         if command == com::QUERY && self.found_rows(cx, payload, len)? == Cached::Answered {
             return Ok(Cached::Answered);
         }
-        let Some(wish) = self.wish(command, payload) else { return Ok(Cached::Ask) };
+        match self.wish(command, payload) {
+            Some(wish) => self.look_up(cx, (command, len), payload, wish),
+            None => Ok(Cached::Ask),
+        }
+    }
+
+    /// What there is for the statement at hand.
+    fn look_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        (command, len): (u8, usize),
+        payload: &[u8],
+        wish: Wish,
+    ) -> Result<Cached, Exit> {
         let shared = Arc::clone(&self.worker.shared);
         let key = shared.cache().key(&wish.key);
         let ask = Ask { key, scope: &wish.scope, terms: wish.terms, floor: wish.floor };
@@ -99,6 +112,11 @@ impl Session {
             self.fill_with(wish, To::Shadow(snapshot));
             return Ok(Cached::Ask);
         }
+        if !wish.granted {
+            wish.scope.rule().refuse(Refusal::NotGranted);
+            self.fill_with(wish, To::Grant);
+            return Ok(Cached::Ask);
+        }
         match shared.cache().lookup(&ask, now) {
             Lookup::Hit(entry) => {
                 let sampled = self.is_sampled(&wish, &entry);
@@ -106,6 +124,8 @@ impl Session {
                 if sampled {
                     let limit = shared.cache().max_entry();
                     self.run_behind(command, payload, Filling::new(wish, To::Verify(entry), limit));
+                } else {
+                    wish.granted();
                 }
                 Ok(served)
             }

@@ -130,6 +130,7 @@ impl Session {
             self.keep_answer(bytes);
         }
         self.written(answered_at);
+        self.changed_untracked();
         self.filled(answered_at);
         self.observe_done(answered_at);
     }

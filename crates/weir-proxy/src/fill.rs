@@ -33,6 +33,8 @@ pub(crate) enum To {
     Store(Ticket),
     /// Only its hash, to see what a rule would do.
     Shadow(Snapshot),
+    /// Nowhere: that there is one shows that its user may read it.
+    Grant,
     /// It is compared with this, which was served.
     Verify(Arc<Entry>),
 }
@@ -63,13 +65,13 @@ impl Filling {
         match &mut self.to {
             To::Store(ticket) => ticket.asked(now),
             To::Shadow(snapshot) => *snapshot = cache.snapshot(&cache.key(&self.wish.key), now),
-            To::Verify(_) => {}
+            To::Verify(_) | To::Grant => {}
         }
     }
 
     /// Takes a part of the answer as the client sees it.
     pub fn take(&mut self, bytes: &[u8]) {
-        if self.spoilt.is_some() {
+        if self.spoilt.is_some() || matches!(self.to, To::Grant) {
             return;
         }
         if self.bytes.len() + bytes.len() + self.wish.key.len() > self.limit {
@@ -122,6 +124,7 @@ impl Filling {
                 let ask = Ask { key, scope: &wish.scope, terms: wish.terms, floor: None };
                 cache.shadow_observe(&ask, &snapshot, &about, now);
             }
+            To::Grant => {}
             To::Verify(served) => {
                 cache.verified(wish.scope.rule(), &served, about.hash, sent.unwrap_or(now));
             }
@@ -138,7 +141,11 @@ impl Session {
             Err(why) => return filling.give_up(why),
         };
         let Some(sharing) = &mut self.sharing else { return };
-        let compared = matches!(filling.to, To::Verify(_));
+        if let Some(sent) = filling.sent {
+            let Wish { judged, schema, epoch, .. } = &filling.wish;
+            judged.grant(&sharing.key.user, schema, *epoch, sent);
+        }
+        let compared = matches!(filling.to, To::Verify(_) | To::Grant);
         let owes = owes_found_rows(&sharing.doing);
         if compared || (filling.wish.names_known && !owes) {
             return filling.store(self.worker.shared.cache(), about);

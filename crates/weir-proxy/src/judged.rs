@@ -51,6 +51,7 @@ pub(crate) struct Judged {
 struct Beside {
     scopes: Vec<(ScopeOf, Arc<Scope>)>,
     names: Vec<Names>,
+    granted: Vec<Granted>,
 }
 
 /// What a scope of a text depends on, apart from the text.
@@ -60,6 +61,15 @@ pub(crate) struct ScopeOf {
     pub rule: RuleIndex,
     pub user: Arc<[u8]>,
     pub schema: Schema,
+}
+
+/// The server has answered this user.
+#[derive(Debug)]
+struct Granted {
+    user: Arc<[u8]>,
+    schema: Schema,
+    epoch: u64,
+    at: Instant,
 }
 
 /// What the server has said about the names of a text.
@@ -142,6 +152,23 @@ impl Judged {
         let known = beside.names.iter().find(|known| known.schema == *schema)?;
         let believed = known.epoch == epoch && now.saturating_duration_since(known.at) < BELIEVED;
         believed.then_some(known.verdict)
+    }
+
+    /// Whether the server has lately given this user an answer to such a statement: then it may read all that is named there.
+    pub fn is_granted(&self, user: &[u8], schema: &Schema, epoch: u64, now: Instant) -> bool {
+        let beside = self.beside.lock();
+        let known = beside.granted.iter().find(|known| *known.user == *user && known.schema == *schema);
+        known.is_some_and(|known| known.epoch == epoch && now.saturating_duration_since(known.at) < BELIEVED)
+    }
+
+    /// The server has given this user an answer, to a question that was asked at this moment.
+    pub fn grant(&self, user: &Arc<[u8]>, schema: &Schema, epoch: u64, at: Instant) {
+        let mut beside = self.beside.lock();
+        beside.granted.retain(|known| known.user != *user || known.schema != *schema);
+        if beside.granted.len() >= KEPT_BESIDE {
+            beside.granted.clear();
+        }
+        beside.granted.push(Granted { user: Arc::clone(user), schema: schema.clone(), epoch, at });
     }
 
     pub fn keep_names(&self, names: Names) {

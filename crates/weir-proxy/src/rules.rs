@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use weir_cache::Cache;
-use weir_model::rule::CacheMode;
+use weir_model::rule::{CacheMode, CacheRule};
 use weir_model::{Rule, ServerFamily};
 use weir_policy::{RuleError, RuleIndex, RuleSet};
 use weir_sql::LexMode;
@@ -60,6 +60,7 @@ pub(crate) struct Rules {
 struct Part {
     counter: Arc<Counter>,
     cached: Arc<weir_cache::Rule>,
+    terms: Option<Arc<CacheRule>>,
 }
 
 impl Rules {
@@ -80,6 +81,11 @@ impl Rules {
     /// The rule as the cache knows it.
     pub fn cached(&self, rule: RuleIndex) -> Option<&Arc<weir_cache::Rule>> {
         self.parts.get(rule.0 as usize).map(|part| &part.cached)
+    }
+
+    /// What a rule says about the cache.
+    pub fn terms(&self, rule: RuleIndex) -> Option<Arc<CacheRule>> {
+        self.parts.get(rule.0 as usize)?.terms.clone()
     }
 
     /// An index for one worker, which reads digests as this server does.
@@ -111,6 +117,7 @@ impl RuleMaker {
         let part = |rule: &Rule| Part {
             counter: Arc::clone(counters.entry(rule.name.clone()).or_default()),
             cached: cache.rule(&rule.name),
+            terms: rule.cache.clone().map(Arc::new),
         };
         let parts = list.iter().map(part).collect();
         cache.retain_rules(|name| list.iter().any(|rule| rule.name == name));

@@ -4,11 +4,12 @@ use crate::doing::Doing;
 use crate::judged::{CacheHints, Found, Judged, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Selector, Table, Tables, Terms};
 use weir_model::ServerFamily;
-use weir_model::rule::{CacheMode, CacheRule, RuleCommand};
+use weir_model::rule::{CacheMode, CacheRule, CacheShare, RuleCommand};
 use weir_policy::{Connection, RuleIndex};
 use weir_session::{FoundRows, PinReason, PinSet, Schema, Variable};
 use weir_sql::{LexMode, ReadFacts, StatementKind, Uncacheable, trimmed_span};
@@ -32,10 +33,26 @@ pub(crate) struct Wish {
     /// Of the address of the server.
     pub place: u64,
     pub schema: Schema,
+    /// [`crate::Shared::names_changed`] before the statement was sent.
+    pub epoch: u64,
+    /// Its user may read what others have asked for.
+    pub granted: bool,
     /// The server has said that its names are what they seem to be.
     pub names_known: bool,
     /// When the session's last write was acknowledged, if that counts.
     pub floor: Option<Instant>,
+}
+
+thread_local! {
+    /// Room for the key of the next statement on this thread: that of one that was served.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Wish {
+    /// It was served: nothing of it is needed any more.
+    pub fn granted(self) {
+        SPARE.set(self.key);
+    }
 }
 
 /// A statement at hand.
@@ -94,7 +111,7 @@ impl Session {
             }
         };
         let (found, rules, rule) = self.judge(&asked)?;
-        let cache = rules.list.get(rule.0 as usize)?.cache.clone().map(Arc::new)?;
+        let cache = rules.terms(rule)?;
         let counted = rules.cached(rule)?;
         if asked.kind != StatementKind::Read {
             self.refused_write(&asked, &found.judged, counted);
@@ -205,13 +222,17 @@ impl Session {
         }
         let place = self.place();
         let results = self.results_id().ok_or(Refusal::SessionUnknown)?;
-        let key = self.key(asked, results, place);
+        let key = self.key(asked, results, place, cache.share == CacheShare::Grants);
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
         let epoch = self.worker.shared.names_changed();
         let names = judged.names(&schema, epoch, Instant::now());
         if let Some(Err(reason)) = names {
             return Err(reason);
         }
+        let user = &sharing.key.user;
+        // Who has not been answered by the server itself is, and then shares what others have asked for.
+        let granted =
+            cache.share == CacheShare::User || judged.is_granted(user, &schema, epoch, Instant::now());
         let scope = self.scope(judged, rules, rule, &schema).ok_or(Refusal::NoRule)?;
         let mut terms =
             Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
@@ -224,7 +245,7 @@ impl Session {
         let floor = if cache.own_writes { sharing.cache.wrote } else { None };
         let names_known = names.is_some();
         let judged = Arc::clone(judged);
-        Ok(Wish { judged, scope, cache, terms, key, place, schema, names_known, floor })
+        Ok(Wish { judged, scope, cache, terms, key, place, schema, epoch, granted, names_known, floor })
     }
 
     /// Which server answers, or would.
@@ -274,10 +295,13 @@ impl Session {
         Some(id)
     }
 
-    fn key(&self, asked: &Asked<'_>, results: u64, place: u64) -> Vec<u8> {
-        let mut key = Vec::new();
+    fn key(&self, asked: &Asked<'_>, results: u64, place: u64, shared: bool) -> Vec<u8> {
+        let mut key = SPARE.take();
         let Some(sharing) = &self.sharing else { return key };
-        let user = &*sharing.key.user;
+        let reader = match shared {
+            true => Reader::Group(b"grants"),
+            false => Reader::Account { user: &sharing.key.user, host: b"", roles: b"" },
+        };
         let protocol = if asked.bound.is_some() { Protocol::Binary } else { Protocol::Text };
         let mut builder = KeyBuilder::new(&mut key);
         builder
@@ -286,7 +310,7 @@ impl Session {
             .dialect(sharing.key.dialect)
             .session(&results.to_le_bytes())
             .server(&place.to_le_bytes())
-            .reader(Reader::Account { user, host: b"", roles: b"" });
+            .reader(reader);
         if let Some(Bound { types, values: (nulls, values), .. }) = &asked.bound {
             let part = |kind, value| Parameter { kind: [kind, 0], value: Some(value) };
             builder.parameter(part(0, types.as_deref().unwrap_or_default()));

@@ -61,6 +61,18 @@ impl Session {
         self.worker.shared.change_names();
     }
 
+    /// The same for a session of which nothing is kept: whatever it may have changed is not known.
+    pub(crate) fn changed_untracked(&mut self) {
+        let shared = &self.worker.shared;
+        if self.sharing.is_some() || !shared.has_rules() {
+            return;
+        }
+        if matches!(self.current_kind(), StatementKind::Ddl | StatementKind::Admin) {
+            shared.change_names();
+            shared.cache().wipe(&Selector::all());
+        }
+    }
+
     /// The statement has ended, well or not.
     pub(crate) fn wipe_changed(&mut self) {
         let wipes = self.sharing.as_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.cache.wipes));

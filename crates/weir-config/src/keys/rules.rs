@@ -169,8 +169,7 @@ pub(super) static RULE_CACHE: Section = Section {
             "soft_ttl",
             Kind::Duration { min: MILLISECOND, max: YEAR, zero: None },
             Default::Unset("that of `ttl`"),
-            "From this age on, one client's statement refreshes the answer while others still get the old one. Below \
-             `ttl`.",
+            "From this age on one client that is served runs the statement again behind its answer. Below `ttl`.",
         ),
         key(
             "stale_if_error",
@@ -189,8 +188,8 @@ pub(super) static RULE_CACHE: Section = Section {
             "share",
             Kind::Word(CacheShare::WORDS),
             Default::Is("\"user\""),
-            "Who may get an answer: the `user` for whom it was stored, or also others, once Weir has verified by their \
-             `grants` that they may read the same tables.",
+            "Who may get an answer: the `user` for whom it was stored, or also others (`grants`), once the server has answered \
+             the same statement to them.",
         ),
         key(
             "views",

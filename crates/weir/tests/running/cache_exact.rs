@@ -206,3 +206,36 @@ async fn what_names_hide_is_looked_up_before_anything_is_kept() {
         }
     }
 }
+
+#[tokio::test]
+async fn users_share_answers_where_the_rule_says_so_and_the_server_has_answered_both() {
+    let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", share = \"grants\"");
+    for (flavor, server) in &both() {
+        table(server, "ca_share").await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        let mut users = String::new();
+        for user in ["ca_share1", "ca_share2"] {
+            admin.run(&format!("DROP USER IF EXISTS {user}")).await.unwrap();
+            admin.run(&format!("CREATE USER {user} IDENTIFIED BY 'share-pw'")).await.unwrap();
+            users += &format!("[[user]]\nname = \"{user}\"\npassword = \"share-pw\"\n");
+        }
+        admin.run("GRANT SELECT ON ca_share.t TO ca_share1").await.unwrap();
+        admin.run("GRANT INSERT ON ca_share.t TO ca_share2").await.unwrap();
+        let weir = sharing(server, 8, "", &format!("{users}{rules}"));
+        let [mut first] = clients(&weir, "ca_share").await;
+        for _ in 0..2 {
+            assert_eq!(value(&mut first, 1).await, "one", "{flavor:?}");
+        }
+        change(server, "UPDATE ca_share.t SET v='changed'").await;
+        let login = |user| ConnectOptions::tcp(weir.addr(), user, "share-pw").database("ca_share");
+        let mut may = login("ca_share1").connect().await.unwrap();
+        assert_eq!(value(&mut may, 1).await, "changed", "{flavor:?}: the server is asked once for each user");
+        assert_eq!(value(&mut may, 1).await, "one", "{flavor:?}: then it has what the others have");
+        assert_eq!(value(&mut first, 1).await, "one", "{flavor:?}");
+        let mut must_not = login("ca_share2").connect().await.unwrap();
+        for _ in 0..3 {
+            let refused = must_not.query("SELECT v FROM t WHERE id=1").await.unwrap();
+            assert!(refused.err().is_some(), "{flavor:?}: {refused:?}");
+        }
+    }
+}
