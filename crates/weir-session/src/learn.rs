@@ -73,17 +73,22 @@ impl State {
             Effect::Variable { name, value } => match Variable::find(name) {
                 None => return PinReason::UntrackedVariable.into(),
                 Some(Variable::COLLATION_CONNECTION)
-                    if self.results_collation() == &ResultsCollation::OfConnection =>
+                    if [self.results_collation(), self.client_collation()]
+                        .contains(&&ResultsCollation::OfConnection) =>
                 {
-                    // Of the two only the last could be read back.
+                    // Of these only the last could be read back.
                     self.forget(Variable::COLLATION_CONNECTION);
                     self.set_results_collation(ResultsCollation::Unknown);
+                    self.set_client_collation(ResultsCollation::Unknown);
                     return PinReason::UntrackedVariable.into();
                 }
                 Some(v) => {
                     self.assign(v, name, value, outcome, memory, before);
                     if v == Variable::CHARACTER_SET_RESULTS && outcome.is_ok() {
                         self.set_results_collation(ResultsCollation::Default);
+                    }
+                    if v == Variable::CHARACTER_SET_CLIENT && outcome.is_ok() {
+                        self.set_client_collation(ResultsCollation::Default);
                     }
                 }
             },
@@ -94,13 +99,14 @@ impl State {
                     None => NAMES.into_iter().for_each(|v| self.forget(v)),
                 }
                 if outcome.is_ok() {
-                    self.results_follow_connection();
+                    self.names_follow_connection();
                 }
             }
             Effect::CharacterSet => {
                 NAMES.into_iter().for_each(|v| self.forget(v));
                 if outcome.is_ok() {
                     self.set_results_collation(ResultsCollation::Default);
+                    self.set_client_collation(ResultsCollation::Default);
                 }
             }
             Effect::UserVariable { name, value } => return self.assign_user(name, value, outcome),

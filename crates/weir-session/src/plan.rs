@@ -100,9 +100,11 @@ pub fn plan_sync(wanted: &State, actual: &State, memory: &Memory) -> Plan {
     }
     let mut steps = Vec::new();
     let mut differ = differences(wanted, actual);
-    let names = results_names(wanted, actual);
-    if wanted.results_collation() != actual.results_collation() && names.is_none() {
+    if wanted.results_collation() != actual.results_collation() {
         differ.insert(Variable::CHARACTER_SET_RESULTS);
+    }
+    if wanted.client_collation() != actual.client_collation() {
+        differ.insert(Variable::CHARACTER_SET_CLIENT);
     }
     match wanted.schema() {
         schema if schema == actual.schema() => {}
@@ -115,7 +117,7 @@ pub fn plan_sync(wanted: &State, actual: &State, memory: &Memory) -> Plan {
         }
         _ => return Plan::ChangeUser(Obstacle::NoSchema),
     }
-    steps.extend(set_step(wanted, actual, (names, differ), memory));
+    steps.extend(set_step(wanted, actual, (names(wanted, differ), differ), memory));
     if steps.is_empty() { Plan::Nothing } else { Plan::Sync(steps) }
 }
 
@@ -154,6 +156,9 @@ pub fn refused(step: &Step, actual: &mut State) -> bool {
             if step.sets.contains(Variable::CHARACTER_SET_RESULTS) {
                 actual.set_results_collation(ResultsCollation::Unknown);
             }
+            if step.sets.contains(Variable::CHARACTER_SET_CLIENT) {
+                actual.set_client_collation(ResultsCollation::Unknown);
+            }
             text.contains(&b'`')
         }
     }
@@ -175,6 +180,9 @@ pub fn accepted(step: &Step, wanted: &State, actual: &mut State) -> bool {
         if v == Variable::CHARACTER_SET_RESULTS {
             actual.set_results_collation(wanted.results_collation().clone());
         }
+        if v == Variable::CHARACTER_SET_CLIENT {
+            actual.set_client_collation(wanted.client_collation().clone());
+        }
     }
     matches!(&step.send, Send::Query(text) if text.contains(&b'`'))
 }
@@ -192,13 +200,27 @@ fn differences(wanted: &State, actual: &State) -> VarSet {
     differ
 }
 
-/// The collation that a SET NAMES must give to results, where setting character_set_results would give them another.
-fn results_names<'a>(wanted: &'a State, actual: &State) -> Option<&'a [u8]> {
-    let ResultsCollation::Named(Some(collation)) = wanted.results_collation() else { return None };
-    let charset = wanted.get(Variable::CHARACTER_SET_RESULTS).flatten();
-    let differs = wanted.results_collation() != actual.results_collation()
-        || actual.get(Variable::CHARACTER_SET_RESULTS).flatten() != charset;
-    (differs && charset == Some(charset_of(collation))).then_some(collation)
+/// The collation that a SET NAMES must give to results or to the client, where setting their character sets would give them
+/// another.
+fn names(wanted: &State, differ: VarSet) -> Option<&[u8]> {
+    let (results, client) = (named(wanted, OF_RESULTS), named(wanted, OF_CLIENT));
+    match (results, client) {
+        (Some(results), _) if differ.contains(OF_RESULTS) => Some(results),
+        // It would be that of results too.
+        (Some(results), Some(client)) if results != client => None,
+        (_, Some(client)) if differ.contains(OF_CLIENT) => Some(client),
+        _ => None,
+    }
+}
+
+const OF_RESULTS: Variable = Variable::CHARACTER_SET_RESULTS;
+const OF_CLIENT: Variable = Variable::CHARACTER_SET_CLIENT;
+
+/// The collation that one of these character sets has by name.
+fn named(wanted: &State, v: Variable) -> Option<&[u8]> {
+    let collation = if v == OF_RESULTS { wanted.results_collation() } else { wanted.client_collation() };
+    let ResultsCollation::Named(Some(collation)) = collation else { return None };
+    (wanted.get(v).flatten() == Some(charset_of(collation))).then_some(collation)
 }
 
 /// Whether the connection reads names in utf8.
@@ -240,8 +262,12 @@ fn set_step(
         must_await |= !memory.accepts(Variable::CHARACTER_SET_CLIENT, &Some(charset.into()));
         must_await |= !memory.accepts(Variable::COLLATION_CONNECTION, &Some(collation.into()));
         // It sets all three.
-        differ.remove(Variable::CHARACTER_SET_RESULTS);
-        differ.insert(Variable::CHARACTER_SET_CLIENT);
+        for v in [OF_RESULTS, OF_CLIENT] {
+            match named(wanted, v) == Some(collation) {
+                true => differ.remove(v),
+                false => differ.insert(v),
+            }
+        }
         differ.insert(Variable::COLLATION_CONNECTION);
     }
     for v in differ.iter() {
@@ -265,7 +291,8 @@ fn set_step(
         must_await |= !value.cannot_fail();
     }
     if names.is_some() {
-        differ.insert(Variable::CHARACTER_SET_RESULTS);
+        differ.insert(OF_RESULTS);
+        differ.insert(OF_CLIENT);
     }
     (!first).then_some(Step { send: Send::Query(text), must_await, sets: differ })
 }

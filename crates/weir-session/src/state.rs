@@ -37,6 +37,12 @@ pub enum ResultsCollation {
     Unknown,
 }
 
+impl ResultsCollation {
+    fn is_known(&self) -> bool {
+        matches!(self, Self::Named(_) | Self::Default)
+    }
+}
+
 /// The state of a session: schema, movable variables, literal user variables.
 ///
 /// A client has one (what it wants), and so has each server connection (what is actual there); after a statement of that
@@ -47,6 +53,9 @@ pub struct State {
     base: Arc<Base>,
     schema: Schema,
     results: ResultsCollation,
+    /// The collation of character_set_client, which text parameters of prepared statements get. It follows how that was set, as
+    /// that of results does: never is each named, and another (measured on MariaDB).
+    client: ResultsCollation,
     /// What differs from the base, sorted.
     changes: Option<Arc<Vec<(Variable, Value)>>>,
     users: Option<Arc<UserVariables>>,
@@ -60,9 +69,11 @@ impl State {
     pub fn new(base: Arc<Base>, schema: Schema) -> Self {
         let values = base.present().iter().map(|v| hash(&(v, base.value(v))));
         let results = ResultsCollation::Named(base.value(Variable::COLLATION_CONNECTION).clone());
-        let start = hash(&schema).wrapping_add(hash(&results));
+        let client = results.clone();
+        let start = hash(&schema).wrapping_add(hash(&results)).wrapping_add(hash_client(&client));
         let fingerprint = values.fold(start, u64::wrapping_add);
-        Self { base, schema, results, changes: None, users: None, unknown: VarSet::EMPTY, fingerprint }
+        let (changes, users, unknown) = (None, None, VarSet::EMPTY);
+        Self { base, schema, results, client, changes, users, unknown, fingerprint }
     }
 
     pub fn base(&self) -> &Arc<Base> {
@@ -90,13 +101,30 @@ impl State {
         self.results = results;
     }
 
-    /// The collation of the connection was named, or a default taken, by a statement that sets that of results too.
-    pub(crate) fn results_follow_connection(&mut self) {
-        let results = match self.value(Variable::COLLATION_CONNECTION) {
+    /// The collation of character_set_client, which text parameters get.
+    pub fn client_collation(&self) -> &ResultsCollation {
+        &self.client
+    }
+
+    pub(crate) fn set_client_collation(&mut self, client: ResultsCollation) {
+        let change = hash_client(&client).wrapping_sub(hash_client(&self.client));
+        self.fingerprint = self.fingerprint.wrapping_add(change);
+        self.client = client;
+    }
+
+    /// The collation of the connection was named, or a default taken, by a statement that sets those of results and of
+    /// the client too.
+    pub(crate) fn names_follow_connection(&mut self) {
+        let followed = self.followed();
+        self.set_client_collation(followed.clone());
+        self.set_results_collation(followed);
+    }
+
+    fn followed(&self) -> ResultsCollation {
+        match self.value(Variable::COLLATION_CONNECTION) {
             Some(collation) => ResultsCollation::Named(collation.clone()),
             None => ResultsCollation::OfConnection,
-        };
-        self.set_results_collation(results);
+        }
     }
 
     /// Takes the character sets and collations of another state: what MariaDB's COM_RESET_CONNECTION restores are those of the
@@ -109,6 +137,7 @@ impl State {
             }
         }
         self.set_results_collation(login.results.clone());
+        self.set_client_collation(login.client.clone());
     }
 
     /// The value of a variable. The outer None: not known, or this server does not have it; the inner: NULL.
@@ -153,6 +182,7 @@ impl State {
         self.base.present().iter().for_each(|v| self.forget(v));
         self.set_schema(Schema::Unknown);
         self.set_results_collation(ResultsCollation::Unknown);
+        self.set_client_collation(ResultsCollation::Unknown);
     }
 
     /// The variables whose values are not known.
@@ -162,8 +192,10 @@ impl State {
 
     /// Whether the schema and all variables are known: only then can another connection stand in for this one.
     pub fn is_known(&self) -> bool {
-        let results = !matches!(self.results, ResultsCollation::OfConnection | ResultsCollation::Unknown);
-        self.unknown.is_empty() && self.schema != Schema::Unknown && results
+        self.unknown.is_empty()
+            && self.schema != Schema::Unknown
+            && self.results.is_known()
+            && self.client.is_known()
     }
 
     /// The statement that reads back what is not known, and the schema.
@@ -179,12 +211,16 @@ impl State {
         let (schema, values) = read_row(self.unknown, row)?;
         self.set_schema(schema);
         values.into_iter().for_each(|(v, value)| self.set(v, value));
-        match self.results {
-            ResultsCollation::OfConnection => self.results_follow_connection(),
+        let followed = self.followed();
+        let resolved = |collation: &ResultsCollation| match collation {
+            ResultsCollation::OfConnection => followed.clone(),
             // As good as any: what the client may have done is behind it, and it set none since.
-            ResultsCollation::Unknown => self.set_results_collation(ResultsCollation::Default),
-            ResultsCollation::Named(_) | ResultsCollation::Default => {}
-        }
+            ResultsCollation::Unknown => ResultsCollation::Default,
+            known => known.clone(),
+        };
+        let (results, client) = (resolved(&self.results), resolved(&self.client));
+        self.set_results_collation(results);
+        self.set_client_collation(client);
         Ok(())
     }
 
@@ -226,6 +262,7 @@ impl State {
         variables
             && self.schema == other.schema
             && self.results == other.results
+            && self.client == other.client
             && match (&self.users, &other.users) {
                 (None, None) => true,
                 (Some(mine), Some(theirs)) if Arc::ptr_eq(mine, theirs) => true,
@@ -233,8 +270,8 @@ impl State {
             }
     }
 
-    /// Appends what answers depend on, apart from the statement and the data: the schema, the collation of columns and
-    /// every variable that affects results, in a form that is equal only for equal values. False, with `out` as it was: something is unknown, or the
+    /// Appends what answers depend on, apart from the statement and the data: the schema, the collations of columns and of text
+    /// parameters, and every variable that affects results, in a form that is equal only for equal values. False, with `out` as it was: something is unknown, or the
     /// session has user variables.
     pub fn put_results_key(&self, out: &mut Vec<u8>) -> bool {
         if !self.is_known() || !self.user_variables().is_empty() {
@@ -245,12 +282,14 @@ impl State {
             _ => None,
         };
         put_part(out, schema);
-        match &self.results {
-            ResultsCollation::Named(collation) => {
-                out.push(1);
-                put_part(out, collation.as_deref());
+        for collation in [&self.results, &self.client] {
+            match collation {
+                ResultsCollation::Named(collation) => {
+                    out.push(1);
+                    put_part(out, collation.as_deref());
+                }
+                _ => out.push(0),
             }
-            _ => out.push(0),
         }
         for v in self.base.present().iter().filter(|v| v.affects_results()) {
             out.push(v.index() as u8);
@@ -276,6 +315,11 @@ fn put_part(out: &mut Vec<u8>, part: Option<&[u8]>) {
     let length = part.map_or(u32::MAX, |p| p.len() as u32);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(part.unwrap_or_default());
+}
+
+/// Another number than that of the same collation of results.
+fn hash_client(client: &ResultsCollation) -> u64 {
+    hash(&("client", client))
 }
 
 /// The seed is fixed: what is decided by these numbers alone must be the same on every worker.

@@ -382,12 +382,15 @@ fn the_collation_of_results_is_given_back_in_the_way_it_came() {
     ] {
         latin.set(variable(name), Some(value.as_bytes().into()));
     }
-    latin.results_follow_connection();
+    latin.names_follow_connection();
     let mut null = fresh.clone();
     null.set(Variable::CHARACTER_SET_RESULTS, None);
     null.set_results_collation(ResultsCollation::Default);
-    let names = "SET NAMES utf8mb4 COLLATE utf8mb4_bin,@@SESSION.character_set_client=utf8mb4,\
-        @@SESSION.collation_connection=utf8mb4_bin";
+    let mut client = fresh.clone();
+    client.set_client_collation(ResultsCollation::Default);
+    let mut neither = client.clone();
+    neither.set_results_collation(ResultsCollation::Default);
+    let names = "SET NAMES utf8mb4 COLLATE utf8mb4_bin,@@SESSION.collation_connection=utf8mb4_bin";
     for (wanted, actual, expected) in [
         (&default, &fresh, "SET @@SESSION.character_set_results=utf8mb4"),
         (&default, &named, "SET @@SESSION.character_set_results=utf8mb4"),
@@ -397,12 +400,33 @@ fn the_collation_of_results_is_given_back_in_the_way_it_came() {
         (&fresh, &null, names),
         (&fresh, &latin, names),
         // The connection keeps another collation than that of the results.
-        (&named, &fresh, &names.replacen("utf8mb4_bin", "utf8mb4_general_ci", 1)),
+        (
+            &named,
+            &fresh,
+            "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,@@SESSION.character_set_client=utf8mb4,\
+            @@SESSION.collation_connection=utf8mb4_bin",
+        ),
         (
             &latin,
             &fresh,
-            "SET NAMES latin1 COLLATE latin1_swedish_ci,@@SESSION.character_set_client=latin1,\
-            @@SESSION.collation_connection=latin1_swedish_ci",
+            "SET NAMES latin1 COLLATE latin1_swedish_ci,@@SESSION.collation_connection=latin1_swedish_ci",
+        ),
+        // That of the client.
+        (&client, &fresh, "SET @@SESSION.character_set_client=utf8mb4"),
+        (&fresh, &client, names),
+        (&fresh, &neither, names),
+        (&neither, &default, "SET @@SESSION.character_set_client=utf8mb4"),
+        (
+            &default,
+            &neither,
+            "SET NAMES utf8mb4 COLLATE utf8mb4_bin,@@SESSION.character_set_results=utf8mb4,\
+            @@SESSION.collation_connection=utf8mb4_bin",
+        ),
+        (
+            &client,
+            &neither,
+            "SET NAMES utf8mb4 COLLATE utf8mb4_bin,@@SESSION.character_set_client=utf8mb4,\
+            @@SESSION.collation_connection=utf8mb4_bin",
         ),
     ] {
         assert_eq!(only_text(wanted, actual, &Memory::new(0)), (expected.to_owned(), true));

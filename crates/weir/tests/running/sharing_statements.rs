@@ -336,3 +336,36 @@ async fn p39_the_statement_prepared_last_is_executed_as_by_the_server_wherever_t
         }
     }
 }
+
+/// Where they have no collation of their own, those of the login and of SET NAMES may be told apart: on MariaDB.
+#[tokio::test]
+async fn text_parameters_have_the_collation_of_a_direct_connection() {
+    /// utf8mb4_bin, utf8mb4_general_ci, utf8mb4_unicode_ci.
+    const LOGINS: [[u8; 2]; 3] = [[46, 45], [45, 46], [224, 45]];
+    for (flavor, server) in &both() {
+        for [login, others] in LOGINS {
+            let weir = sharing(server, 1, "", "");
+            let mut other = app(weir.addr()).collation(others).connect().await.unwrap();
+            let mut twin = Twin::open(server, &weir, |options| options.collation(login)).await;
+            let text = || command::Param::Text("ev".to_owned());
+            let body = |id| {
+                let params = [text(), text()];
+                command::Execute { id, flags: 0, params: &params, types: true, attributes: false }.body()
+            };
+            let collate = "SET NAMES utf8mb4 COLLATE utf8mb4_bin";
+            for set in ["", "SET NAMES utf8mb4", "SET character_set_client = utf8mb4", collate, ""] {
+                if set.is_empty() {
+                    twin.command(command::RESET_CONNECTION, &[]).await;
+                } else {
+                    twin.run(set).await;
+                }
+                let ids = twin.prepare("SELECT ?, CONCAT(?, '') = 'EV'").await;
+                for _ in 0..2 {
+                    turn(&mut other).await;
+                    twin.on(ids, command::STMT_EXECUTE, body).await;
+                }
+            }
+            free(&mut twin.weir, &format!("{flavor:?}")).await;
+        }
+    }
+}
