@@ -5,7 +5,7 @@
 #
 # Usage: scripts/demo.sh        run, then clean up (KEEP=1 leaves the server and Weir running)
 #        scripts/demo.sh stop   end what KEEP=1 left running
-# WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the ten measurements takes; DEMO_PORT=6033 is where Weir listens.
+# WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the thirteen measurements takes; DEMO_PORT=6033 is where Weir listens.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -39,10 +39,12 @@ main() {
   start_server
   step 4 "Weir in front of it"
   start_weir
-  step 5 "Ten measurements of $seconds s each"
+  step 5 "Thirteen measurements of $seconds s each"
   measure
   measure_shared
+  measure_cached
   print_table
+  print_cached
   print_how_to
 }
 
@@ -170,15 +172,62 @@ measure_shared() {
   shared_pid=''
 }
 
-# The server connections of the Weir whose metrics are at port $1.
-connections_at() {
+# The same work three times: directly, through Weir, and through Weir with one rule that is added while it runs.
+cached_rows=()
+measure_cached() {
+  local port admin work=oltp_read_only clients=64 direct through cached before
+  port=$(free_port $((weir_port + 1)))
+  admin=$(free_port $((port + 1)))
+  weir_config "$port" transaction >"$home/cached.toml"
+  sed -i "/^mysql = /a admin = \"127.0.0.1:$admin\"" "$home/cached.toml"
+  setsid "$weir" run -c "$home/cached.toml" </dev/null >"$home/cached.log" 2>&1 &
+  shared_pid=$!
+  await_port "$port" "$shared_pid" || die "the Weir for the cache did not start" "$home/cached.log"
+  more=(--skip-trx=on)
+  printf '      %-18s %3d clients  direct ' "$work" "$clients"
+  direct=$(sysbench_run "$server_port" "$server_pid" "$work" "$clients")
+  printf '%8s/s   through Weir ' "$(digits "${direct%% *}")"
+  through=$(sysbench_run "$port" "$server_pid" "$work" "$clients")
+  printf '%8s/s\n' "$(digits "${through%% *}")"
+  say "weir rules add -c ${home#"$PWD"/}/cached.toml --name reads --match-kind read --match-schema $schema --ttl 1h"
+  "$weir" rules add -c "$home/cached.toml" --name reads --match-kind read --match-schema "$schema" --ttl 1h \
+    >"$home/rules.log" 2>&1 || die "the rule could not be added" "$home/rules.log"
+  before=$(cache_counts "$admin")
+  printf '      %-18s %3d clients  with that rule ' "$work" "$clients"
+  cached=$(sysbench_run "$port" "$server_pid" "$work" "$clients")
+  printf '%8s/s\n' "$(digits "${cached%% *}")"
+  more=()
+  cached_rows=("directly|$direct|-" "through Weir|$through|-" "with the rule|$cached|$(hit_ratio "$before" "$(cache_counts "$admin")")")
+  end_process "$shared_pid" "$weir_name" || true
+  shared_pid=''
+}
+
+# Hits and misses of the Weir whose metrics are at port $1.
+cache_counts() {
+  metrics_at "$1" | awk '/^weir_cache_hits_total[ {]/ { h += $NF } /^weir_cache_misses_total[ {]/ { m += $NF } END { print h + 0, m + 0 }'
+}
+
+hit_ratio() {
+  awk -v before="$1" -v after="$2" 'BEGIN {
+    split(before, b); split(after, a); hits = a[1] - b[1]; all = hits + a[2] - b[2]
+    printf "%.0f%%\n", all ? 100 * hits / all : 0
+  }'
+}
+
+metrics_at() {
   local metrics
   exec {metrics}<>"/dev/tcp/127.0.0.1/$1"
   printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&"$metrics"
-  awk '/^weir_server_connections_open[ {]/ { sum += $NF } END { print sum + 0 }' <&"$metrics"
+  cat <&"$metrics"
   exec {metrics}>&-
 }
 
+# The server connections of the Weir whose metrics are at port $1.
+connections_at() {
+  metrics_at "$1" | awk '/^weir_server_connections_open[ {]/ { sum += $NF } END { print sum + 0 }'
+}
+
+more=()
 # Prints "queries-per-second p95-in-ms microseconds-of-CPU-per-query" of the process that was driven.
 sysbench_run() {
   local port=$1 pid=$2 work=$3 clients=$4 log=$home/sysbench.log before=0 after line
@@ -200,7 +249,7 @@ sysbench_at() {
   local port=$1 work=$2 clients=$3 verb=$4
   sysbench "$work" --db-driver=mysql --mysql-host=127.0.0.1 "--mysql-port=$port" "--mysql-user=$user" \
     "--mysql-password=$password" "--mysql-db=$schema" --tables=4 --table-size=25000 "--threads=$clients" \
-    "--time=$seconds" "$verb"
+    "--time=$seconds" ${more[@]+"${more[@]}"} "$verb"
 }
 
 # CPU time of all threads of a process in nanoseconds.
@@ -224,6 +273,19 @@ print_table() {
   echo "$shared_connections connections to the server; directly each has its own."
   echo "sysbench, the server and Weir share the $(nproc) cores of this machine: what Weir uses, the others lack."
   echo "On machines of their own the throughput differs less. make bench compares with other proxies."
+}
+
+print_cached() {
+  local row name figures hits rate p95 cpu base=0
+  echo
+  printf '%-34s | %11s %9s %8s %10s %16s\n' 'oltp_read_only --skip-trx, 64 clients' 'queries/s' 'of direct' 'p95 ms' 'hit ratio' 'CPU of server us'
+  for row in "${cached_rows[@]}"; do
+    IFS='|' read -r name figures hits <<<"$row"
+    read -r rate p95 cpu <<<"$figures"
+    [ "$base" -ne 0 ] || base=$rate
+    printf '%-37s | %11s %8d%% %8s %10s %16s\n' "$name" "$(digits "$rate")" $((100 * rate / base)) "$p95" "$hits" "$cpu"
+  done
+  echo "The CPU of the server is for each query that a client sent. The rule was added while Weir ran, and keeps answers for an hour."
 }
 
 print_how_to() {

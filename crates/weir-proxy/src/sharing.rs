@@ -451,6 +451,8 @@ impl Session {
         let key = Key::new(&self.identity.user, self.server.caps);
         let Some(sharing) = &mut self.sharing else { return };
         sharing.key = key;
+        // Which rules hold depends on the user.
+        sharing.cache.connection = None;
         sharing.pins.changed_user();
         sharing.pins.status(self.walker.status());
         (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));

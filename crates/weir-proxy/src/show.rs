@@ -2,6 +2,7 @@
 
 use crate::accept::host;
 use crate::session::Session;
+use weir_session::PinReason;
 use weir_wire::packet::status;
 use weir_wire::resultset::put_text;
 
@@ -15,6 +16,9 @@ impl Session {
         let version = option_env!("CARGO_PKG_VERSION").unwrap_or("unknown");
         let (sharing, pinned) = match &self.sharing {
             None => ("session", "yes (one server connection for each client)".to_owned()),
+            Some(shared) if shared.pins.why().contains(PinReason::SessionMode) => {
+                ("session", shared.pins.why().to_string())
+            }
             Some(shared) if shared.is_attached() => ("transaction", shared.pins.why().to_string()),
             Some(_) => ("transaction", "no".to_owned()),
         };

@@ -68,6 +68,8 @@ struct Asked<'a> {
 struct Bound<'a> {
     types: Option<Arc<[u8]>>,
     values: (&'a [u8], &'a [u8]),
+    /// Columns that the client was told of: a server marks an answer that has others.
+    columns: u64,
     refusal: Option<Refusal>,
 }
 
@@ -148,7 +150,8 @@ impl Session {
         } else {
             None
         };
-        let bound = Some(Bound { types, values: execute.values(payload), refusal });
+        let columns = statement.columns();
+        let bound = Some(Bound { types, values: execute.values(payload), columns, refusal });
         let asked = Asked { sql: &[], bound, mode: self.lex_mode(), kind, command: RuleCommand::Execute };
         Some((Arc::clone(statement.key().text()), asked))
     }
@@ -311,10 +314,11 @@ impl Session {
             .session(&results.to_le_bytes())
             .server(&place.to_le_bytes())
             .reader(reader);
-        if let Some(Bound { types, values: (nulls, values), .. }) = &asked.bound {
+        if let Some(Bound { types, values: (nulls, values), columns, .. }) = &asked.bound {
             let part = |kind, value| Parameter { kind: [kind, 0], value: Some(value) };
             builder.parameter(part(0, types.as_deref().unwrap_or_default()));
             builder.parameter(part(1, nulls)).parameter(part(2, values));
+            builder.parameter(part(3, &columns.to_le_bytes()));
         }
         key
     }

@@ -239,3 +239,50 @@ async fn users_share_answers_where_the_rule_says_so_and_the_server_has_answered_
         }
     }
 }
+
+#[tokio::test]
+async fn a_client_that_was_told_of_other_columns_hears_that_they_have_changed() {
+    for (flavor, server) in &both() {
+        table(server, "ca_columns").await;
+        let weir = sharing(server, 8, "", ALL);
+        let mut direct = app(server.addr()).database("ca_columns").connect().await.unwrap();
+        let [mut early, mut late] = clients(&weir, "ca_columns").await;
+        let sql = "SELECT * FROM t WHERE id=1";
+        let (told, own) = (direct.prepare(sql).await.unwrap(), early.prepare(sql).await.unwrap());
+        for _ in 0..2 {
+            let expected = execute(&mut direct, told.id, &[], true).await;
+            assert_eq!(execute(&mut early, own.id, &[], true).await, expected, "{flavor:?}");
+        }
+        late.run("ALTER TABLE t ADD COLUMN w INT DEFAULT 5").await.unwrap();
+        let other = late.prepare(sql).await.unwrap();
+        for _ in 0..2 {
+            execute(&mut late, other.id, &[], true).await;
+        }
+        for _ in 0..2 {
+            let expected = execute(&mut direct, told.id, &[], true).await;
+            assert_eq!(execute(&mut early, own.id, &[], true).await, expected, "{flavor:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_user_of_the_same_connection_has_other_rules() {
+    let rules = ALL.replace("kind = \"read\"", "kind = \"read\", user = \"app\"");
+    for (flavor, server) in &both() {
+        table(server, "ca_change").await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        admin.run("DROP USER IF EXISTS ca_change").await.unwrap();
+        admin.run("CREATE USER ca_change IDENTIFIED BY 'change-pw'").await.unwrap();
+        admin.run("GRANT SELECT ON ca_change.* TO ca_change").await.unwrap();
+        let user = "[[user]]\nname = \"ca_change\"\npassword = \"change-pw\"\n";
+        let weir = sharing(server, 8, "", &format!("{user}{rules}"));
+        let [mut client] = clients(&weir, "ca_change").await;
+        assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}");
+        change(server, "UPDATE ca_change.t SET v='changed'").await;
+        assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}");
+        client.change_user("ca_change", "change-pw", "ca_change", 45).await.unwrap();
+        assert_eq!(value(&mut client, 1).await, "changed", "{flavor:?}");
+        change(server, "UPDATE ca_change.t SET v='again'").await;
+        assert_eq!(value(&mut client, 1).await, "again", "{flavor:?}: no rule is about this user");
+    }
+}
