@@ -71,6 +71,9 @@ pub struct CacheCounts {
     pub verified: u64,
     /// Those of `verified` that differed.
     pub mismatched: u64,
+    /// How many of the answers that differed, in verification and in the shadow mode, were at most so old: seconds, as text,
+    /// each answer counted once; `more` are the older ones. Those that are not 0.
+    pub stale_ages: BTreeMap<String, u64>,
     /// Statements observed in the shadow mode.
     pub shadow_seen: u64,
     /// Those of them that would have been answered from the cache.

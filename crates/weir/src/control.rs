@@ -5,6 +5,7 @@ mod explain;
 mod keeper;
 mod rules;
 
+pub use cache::ages;
 pub use keeper::Keeper;
 
 use std::sync::Arc;

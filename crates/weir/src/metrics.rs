@@ -157,6 +157,22 @@ fn cache(shared: &Shared, list: &mut Vec<Extra>) {
         );
     }
     for r in &stats.rules {
+        let mut sum = 0;
+        list.extend(crate::control::ages(r).filter(|_| r.verified + r.shadow_seen > 0).map(
+            |(bound, count)| {
+                sum += count;
+                let bound = if bound == "more" { "+Inf".to_owned() } else { bound };
+                Extra {
+                    name: "weir_cache_stale_age_total",
+                    help: "Answers that were out of date and at most so many seconds old.",
+                    kind: Kind::Counter,
+                    labels: vec![rule(r), ("le", bound)],
+                    value: sum as f64,
+                }
+            },
+        ));
+    }
+    for r in &stats.rules {
         let met = r.dropped.iter().filter(|(_, count)| *count > 0);
         let help = "Answers that were to be stored and were not, by reason.";
         list.extend(

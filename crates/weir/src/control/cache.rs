@@ -43,6 +43,7 @@ pub fn counts(stats: &RuleStats) -> CacheCounts {
         stale_served: stats.stale_served,
         verified: stats.verified,
         mismatched: stats.mismatched,
+        stale_ages: ages(stats).filter_map(|(bound, count)| some((&bound, count))).collect(),
         shadow_seen: stats.shadow_seen,
         shadow_hits: stats.shadow_hits,
         shadow_stale: stats.shadow_stale,
@@ -50,6 +51,12 @@ pub fn counts(stats: &RuleStats) -> CacheCounts {
         refused: stats.refused.iter().filter_map(|(reason, count)| some((reason.as_str(), *count))).collect(),
         dropped: stats.dropped.iter().filter_map(|(reason, count)| some((reason.as_str(), *count))).collect(),
     }
+}
+
+/// The upper bounds of ages in seconds, and how many answers that were out of date were so old.
+pub fn ages(stats: &RuleStats) -> impl Iterator<Item = (String, u64)> {
+    let bounds = weir_cache::AGES.iter().map(|bound| bound.as_secs_f64().to_string());
+    bounds.chain(std::iter::once("more".to_owned())).zip(stats.stale_ages.iter().copied())
 }
 
 fn ratio(hits: u64, others: u64) -> Option<f64> {
