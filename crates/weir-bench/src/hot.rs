@@ -4,11 +4,13 @@ use std::hint::black_box;
 
 use anyhow::{Context, Result, bail};
 use weir_model::ServerFamily;
-use weir_sql::{LexMode, Statement, quick};
+use weir_sql::{LexMode, Statement, Tokens, quick};
 use weir_wire::caps;
 use weir_wire::command::Shape;
 use weir_wire::frame::put_packet;
 use weir_wire::response::{Event, Walker};
+
+use crate::unseen;
 
 /// One function with its input.
 pub struct Hot {
@@ -19,13 +21,16 @@ pub struct Hot {
 }
 
 /// All of them.
-pub static ALL: [Hot; 10] = [
+pub static ALL: [Hot; 13] = [
     Hot { name: "walk_point_select", run: walk_point_select },
     Hot { name: "walk_100_rows", run: walk_100_rows },
     Hot { name: "put_packet", run: put_one_packet },
     Hot { name: "quick_point_select", run: quick_point_select },
     Hot { name: "quick_multi_statements", run: quick_multi_statements },
     Hot { name: "classify_load_data", run: classify_load_data },
+    Hot { name: "analyse_point_select", run: |times| analyse(0, times) },
+    Hot { name: "analyse_sum_range", run: |times| analyse(11, times) },
+    Hot { name: "analyse_insert", run: |times| analyse(17, times) },
     Hot { name: "select_of_1_rule", run: |times| rules::select(1, times) },
     Hot { name: "select_of_1000_rules", run: |times| rules::select(1_000, times) },
     Hot { name: "decide_of_1_rule", run: |times| rules::decide(1, times) },
@@ -112,6 +117,19 @@ fn classify_load_data(times: u32) -> Result<()> {
     let sql = b"LOAD DATA LOCAL INFILE '/tmp/people.csv' INTO TABLE people FIELDS TERMINATED BY ','";
     for _ in 0..times {
         black_box(Statement::classify(black_box(sql), MODE(), false));
+    }
+    Ok(())
+}
+
+/// Digest and facts of one of the statements of sysbench.
+fn analyse(statement: usize, times: u32) -> Result<()> {
+    let all = unseen::transaction(1);
+    let sql = all.get(statement).context("a transaction has no so many statements")?.as_bytes();
+    let (mut tokens, mut digest) = (Tokens::default(), Vec::with_capacity(1024));
+    for _ in 0..times {
+        let text = tokens.read(black_box(sql), MODE());
+        black_box(text.digest(&mut digest));
+        black_box(text.facts(true));
     }
     Ok(())
 }

@@ -28,4 +28,5 @@ pub mod run;
 pub mod stream;
 pub mod summary;
 pub mod sysbench;
+pub mod unseen;
 pub mod verdict;

@@ -11,7 +11,7 @@ use crate::load::Scripts;
 use crate::rig::{Endpoint, LOGIN, Rig};
 use crate::summary::{Metric, Readings, Target};
 use crate::sysbench::{self, Work};
-use crate::{among, connect, idle, latency, opening, paced, stream};
+use crate::{among, connect, idle, latency, opening, paced, stream, unseen};
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 /// The names of all experiments, in the order in which they run.
-pub const EXPERIMENTS: [&str; 17] = [
+pub const EXPERIMENTS: [&str; 18] = [
     "point_select_text",
     "point_select_prepared",
     "oltp_read_only",
@@ -45,9 +45,10 @@ pub const EXPERIMENTS: [&str; 17] = [
     "cached_redis",
     "cached_writer",
     "cached_miss",
+    "unseen",
 ];
-/// These have servers of their own.
-const APART: [&str; 2] = ["idle", "among_idle"];
+/// These have servers of their own, or none.
+const APART: [&str; 3] = ["idle", "among_idle", "unseen"];
 
 /// The experiments that `only` names, each by its full name or the beginning of it; all of them without `only`.
 ///
@@ -90,6 +91,9 @@ pub fn run(plan: &Plan) -> Result<Readings> {
         }
         if run.wants("among_idle") {
             run.among_idle(round, clients)?;
+        }
+        if run.wants("unseen") {
+            run.unseen(round);
         }
     }
     run.cached()?;
@@ -238,6 +242,14 @@ impl Run<'_> {
             self.readings.add(&row, target, Metric::KbPerClient, round, kb);
         }
         Ok(())
+    }
+
+    /// What Weir does with a statement before anything is sent; the functions are called here.
+    fn unseen(&mut self, round: u32) {
+        self.tell(&format!("round {round}: {}", unseen::ROW));
+        self.readings.add(unseen::ROW, Target::Weir, Metric::Nanoseconds, round, unseen::statement());
+        self.tell(&format!("round {round}: {}", unseen::ROW_INSERT));
+        self.readings.add(unseen::ROW_INSERT, Target::Weir, Metric::MbPerSecond, round, unseen::insert());
     }
 
     /// The rows of Weir's cache have a server with tables of their own.

@@ -65,7 +65,9 @@ pub enum Metric {
     P50Us,
     /// The median latency above that of a direct connection, in microseconds.
     AddedUs,
-    /// Bytes of result delivered per second, in MB (1,000,000 bytes).
+    /// Time for each, in nanoseconds.
+    Nanoseconds,
+    /// Bytes of result delivered, or of a statement read, per second, in MB (1,000,000 bytes).
     MbPerSecond,
     /// Resident memory per idle client, in kB (1,000 bytes).
     KbPerClient,
@@ -94,6 +96,7 @@ impl Metric {
             Self::CpuUs => "proxy CPU us",
             Self::P50Us => "p50 us",
             Self::AddedUs => "added us",
+            Self::Nanoseconds => "ns",
             Self::MbPerSecond => "MB/s",
             Self::KbPerClient => "kB per client",
             Self::GrowthMb => "growth MB",

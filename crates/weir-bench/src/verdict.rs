@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::summary::{Metric, Readings, SHARED_CONNECTIONS, Spread, Target};
 use crate::sysbench::Work;
-use crate::{cached, connect, idle, latency, miss, opening, paced, stream};
+use crate::{cached, connect, idle, latency, miss, opening, paced, stream, unseen};
 
 /// One line of the verdict.
 #[derive(Debug, Clone, Serialize)]
@@ -82,6 +82,10 @@ pub fn all(readings: &Readings) -> Vec<Verdict> {
     }
     sharing(readings, &mut add);
     hits(readings, &mut add);
+    let each = readings.spread(unseen::ROW, Target::Weir, Metric::Nanoseconds);
+    add(format!("{}: ns", unseen::ROW), 500.0, 250.0, each);
+    let rate = readings.spread(unseen::ROW_INSERT, Target::Weir, Metric::MbPerSecond);
+    add(format!("{}: MB/s", unseen::ROW_INSERT), 300.0, 1_000.0, rate);
     let growth = readings.spread(stream::ROW_SLOW, Target::Weir, Metric::GrowthMb);
     add(format!("{}: growth in MB", stream::ROW_SLOW), 8.0, 1.0, growth);
     lines

@@ -136,11 +136,19 @@ impl<'a, 'o> Scan<'a, 'o> {
         self.fold.finish();
     }
 
+    #[inline]
     fn token(&mut self, token: Token) {
+        match token.kind {
+            TokenKind::Word => self.word(token),
+            TokenKind::Operator => self.operator(token),
+            _ => self.other(token),
+        }
+    }
+
+    fn other(&mut self, token: Token) {
         let text = token.text(self.sql);
         match token.kind {
-            TokenKind::Word => return self.word(token),
-            TokenKind::Operator => return self.operator(token, text),
+            TokenKind::Word | TokenKind::Operator => return,
             TokenKind::Blank if let Some(is_wide) = token.rows() => return self.passed_rows(token, is_wide),
             TokenKind::Number => {
                 self.ordinals.number(text);
@@ -266,7 +274,7 @@ impl<'a, 'o> Scan<'a, 'o> {
         }
     }
 
-    fn operator(&mut self, token: Token, text: &[u8]) {
+    fn operator(&mut self, token: Token) {
         // That of a longer operator is 0.
         match token.code as u8 {
             b'(' => {
@@ -295,7 +303,7 @@ impl<'a, 'o> Scan<'a, 'o> {
                 self.source.next();
                 self.fold.more_values();
             }
-            0 if text.len() > 1 => long_operator(&mut self.fold, text),
+            0 => long_operator(&mut self.fold, token.text(self.sql)),
             byte => single_operator(&mut self.fold, byte),
         }
         self.ordinals.other();

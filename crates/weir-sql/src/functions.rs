@@ -18,6 +18,16 @@ pub(crate) fn is_harmless(word: WordId, mode: LexMode) -> bool {
     word.lists().has(built_in(mode))
 }
 
+/// Whether the word names such a function, and one that asks nothing of the connection or of the statement before.
+pub(crate) fn computes(word: WordId, mode: LexMode) -> bool {
+    is_harmless(word, mode) && !word.lists().has(Lists::ASKS)
+}
+
+/// Whether the word names an aggregate function of MariaDB. Its stored ones are stored functions.
+pub(crate) fn is_aggregate(word: WordId) -> bool {
+    word.lists().has(Lists::AGGREGATE)
+}
+
 /// Whether a blank before the `(` makes it the call of a stored function, as long as `sql_mode` lacks
 /// `IGNORE_SPACE`. The list is the union of both families, measured; the manual has most of it in "Function Name
 /// Parsing and Resolution".
@@ -45,7 +55,7 @@ fn built_in(mode: LexMode) -> Lists {
 
 /// On which of the lists below a word stands, one bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lists(u8);
+pub(crate) struct Lists(u16);
 
 impl Lists {
     pub(crate) const NONE: Self = Self(0);
@@ -57,6 +67,8 @@ impl Lists {
     const MARIADB_100600: Self = Self(1 << 5);
     const MARIADB_100800: Self = Self(1 << 6);
     const WITHOUT_BLANK: Self = Self(1 << 7);
+    const AGGREGATE: Self = Self(1 << 8);
+    const ASKS: Self = Self(1 << 9);
 
     pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -69,7 +81,7 @@ impl Lists {
 }
 
 /// All lists, for the table of words.
-pub(crate) const ALL: [(Lists, &[&str]); 8] = [
+pub(crate) const ALL: [(Lists, &[&str]); 10] = [
     (Lists::BEFORE_PAREN, BEFORE_PAREN),
     (Lists::HARMLESS, HARMLESS),
     (Lists::MYSQL_80024, MYSQL_80024),
@@ -78,6 +90,8 @@ pub(crate) const ALL: [(Lists, &[&str]); 8] = [
     (Lists::MARIADB_100600, MARIADB_100600),
     (Lists::MARIADB_100800, MARIADB_100800),
     (Lists::WITHOUT_BLANK, WITHOUT_BLANK),
+    (Lists::AGGREGATE, AGGREGATE),
+    (Lists::ASKS, ASKS),
 ];
 
 /// How many words stand on them, some more than once.
@@ -199,6 +213,15 @@ const WITHOUT_BLANK: &[&str] = &[
     "stddev_pop", "stddev_samp", "subdate", "substr", "substring", "sum", "sysdate", "system_user", "trim",
     "var_pop", "var_samp", "variance",
 ];
+
+#[rustfmt::skip]
+const AGGREGATE: &[&str] = &[
+    "avg", "bit_and", "bit_or", "bit_xor", "count", "group_concat", "json_arrayagg", "json_objectagg", "max",
+    "min", "std", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance",
+];
+
+/// What [`Facts::reads`](crate::Facts) is about.
+const ASKS: &[&str] = &["connection_id", "found_rows", "last_insert_id", "ps_current_thread_id", "row_count"];
 
 #[cfg(test)]
 mod tests {

@@ -72,6 +72,10 @@ impl<'a> Lexer<'a> {
         self.in_version_comment
     }
 
+    pub(crate) fn mode(&self) -> LexMode {
+        self.mode
+    }
+
     /// Whether an operator is `:=`.
     pub(crate) fn is_assignment(&self, operator: Token) -> bool {
         operator.text(self.sql) == b":="

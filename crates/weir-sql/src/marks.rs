@@ -18,6 +18,7 @@ impl Marks {
     pub(crate) const LIMIT: Self = Self(1 << 3);
     pub(crate) const INTO: Self = Self(1 << 4);
     pub(crate) const UPDATE: Self = Self(1 << 5);
+    pub(crate) const GROUP: Self = Self(1 << 6);
 
     /// Of a keyword that is not the first word of its statement.
     pub(crate) const fn of(keyword: Keyword) -> Self {
@@ -27,9 +28,8 @@ impl Marks {
             K::Limit => Self::LIMIT,
             K::Into => Self::INTO,
             K::Update => Self::UPDATE,
-            K::All | K::As | K::By | K::Default | K::Desc | K::Group | K::Set | K::Value | K::Values => {
-                Self::NONE
-            }
+            K::Group => Self::GROUP,
+            K::All | K::As | K::By | K::Default | K::Desc | K::Set | K::Value | K::Values => Self::NONE,
             _ => Self::SPECIAL,
         }
     }
@@ -53,10 +53,11 @@ impl BitOrAssign for Marks {
     }
 }
 
-/// Words that are no keywords and mean more than a name does: DUAL is no table, the others are looked for by
-/// [`Facts`](crate::Facts).
+/// Words that are no keywords and mean more than a name does: DUAL is no table, RECURSIVE comes before a list of columns,
+/// the others are looked for by [`Facts`](crate::Facts).
 pub(crate) const WORDS: &[&str] = &[
     "dual",
+    "recursive",
     "sql_calc_found_rows",
     "rowcount",
     "nextval",

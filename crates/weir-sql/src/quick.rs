@@ -1,4 +1,5 @@
 use crate::classify::Cursor;
+use crate::words::WordId;
 use crate::{Keyword, LexMode};
 use memchr::memchr;
 use weir_model::ServerFamily;
@@ -22,10 +23,10 @@ pub fn quick(sql: &[u8], mode: LexMode, multi_statements: bool) -> Quick {
 
 /// Reads the front without the lexer, if it begins with plain words.
 fn plain(sql: &[u8], mode: LexMode) -> Option<Quick> {
-    let (word, rest) = plain_word(sql)?;
-    let leading = Keyword::of(word)?;
+    let (word, end) = plain_word(sql, 0)?;
+    let leading = word.keyword()?;
     let needs_full = match special_second(leading, mode) {
-        Some(second) => Keyword::of(plain_word(rest)?.0) == Some(second),
+        Some(second) => plain_word(sql, end)?.0.keyword() == Some(second),
         None => !is_ordinary(leading),
     };
     Some(Quick { leading: Some(leading), needs_full })
@@ -42,14 +43,14 @@ fn lexed(sql: &[u8], mode: LexMode) -> Quick {
     Quick { leading: Some(leading), needs_full }
 }
 
-/// A word after blanks, and what follows it, if the word means the same in every mode: it is of letters and
-/// `_` and ends before another ASCII character.
-fn plain_word(sql: &[u8]) -> Option<(&[u8], &[u8])> {
-    let start = sql.iter().position(|b| !b.is_ascii_whitespace())?;
-    let text = sql.get(start..)?;
-    let len = text.iter().position(|b| !b.is_ascii_alphabetic() && *b != b'_').unwrap_or(text.len());
-    let ends = text.get(len).is_none_or(|b| b.is_ascii() && !b.is_ascii_digit() && *b != b'$');
-    if len > 0 && ends { text.split_at_checked(len) } else { None }
+/// The word behind the blanks that begin at `at`, and where it ends, if it means the same in every mode: it is of ASCII
+/// letters, digits and `_`, and ends before another ASCII character.
+fn plain_word(sql: &[u8], at: usize) -> Option<(WordId, usize)> {
+    let blanks = sql.get(at..)?.iter().position(|b| !b.is_ascii_whitespace())?;
+    let start = at + blanks;
+    let (word, end) = WordId::read(sql, start);
+    let ends = sql.get(end).is_none_or(|b| b.is_ascii() && *b != b'$');
+    (end > start && ends).then_some((word, end))
 }
 
 /// The second word that makes a statement need the full look, where it hangs on that.

@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
         let mut lexer = Lexer::new(sql, mode);
         let mut front = Front::default();
         while front.count < room.len() {
-            let Some(token) = lexer.next_dense() else { break };
+            let Some(token) = lexer.next_dense_here() else { break };
             front.push(token, room, &mut lexer);
         }
         let is_whole = front.count < room.len();

@@ -30,6 +30,26 @@ impl WordId {
         Self::of_key((first, second), sql, start, end)
     }
 
+    /// Reads the ASCII letters, digits and `_` at `start`: the word, and where it ends.
+    #[inline]
+    pub(crate) fn read(sql: &[u8], start: usize) -> (Self, usize) {
+        let eight = Eight::at(sql, start);
+        let mut len = eight.word_len();
+        let mut end = start + len;
+        let mut key = (eight.folded(len), 0);
+        if len == 8 {
+            let eight = Eight::at(sql, end);
+            len = eight.word_len();
+            key.1 = eight.folded(len);
+            end += len;
+            while len == 8 {
+                len = Eight::at(sql, end).word_len();
+                end += len;
+            }
+        }
+        (Self::of_key(key, sql, start, end), end)
+    }
+
     /// The same, if its key is known.
     #[inline]
     pub(crate) fn of_key(key: Key, sql: &[u8], start: usize, end: usize) -> Self {
@@ -39,7 +59,7 @@ impl WordId {
             let id = SLOTS[slot & (SLOTS.len() - 1)];
             let Some(entry) = TABLE.get(usize::from(id)).filter(|_| id != 0) else { return Self::NONE };
             let is_same = entry.key.0 == key.0 && entry.key.1 == key.1 && usize::from(entry.len) == len;
-            if is_same && (len <= 16 || entry.is(sql.get(start..end).unwrap_or_default())) {
+            if is_same && (len <= 16 || entry.is_at(sql, start, end)) {
                 return Self(id);
             }
             slot += 1;
@@ -105,9 +125,14 @@ impl Entry {
         }
     }
 
-    #[cold]
     fn is(&self, word: &[u8]) -> bool {
         self.spelling.as_bytes().eq_ignore_ascii_case(word)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_at(&self, sql: &[u8], start: usize, end: usize) -> bool {
+        self.is(sql.get(start..end).unwrap_or_default())
     }
 }
 

@@ -59,8 +59,8 @@ impl Ordinals {
 
     /// Takes a number, if it is an integer of 32 bits; others are no ordinals.
     pub(super) fn number(&mut self, text: &[u8]) {
-        self.state = match (self.state, int(text)) {
-            (State::Item, Some(number)) => State::Number(number),
+        self.state = match self.state {
+            State::Item => int(text).map_or(State::Other, State::Number),
             _ => State::Other,
         };
     }

@@ -3,6 +3,8 @@
 use super::bits::PinSet;
 use super::walk::Walk;
 use crate::Keyword;
+use crate::functions::is_aggregate;
+use crate::words::WordId;
 use weir_model::ServerFamily;
 
 /// What FOUND_ROWS() is after a statement that succeeded, as far as its text shows.
@@ -161,8 +163,8 @@ impl Shape {
     }
 
     /// A call of a built-in function. On MySQL, nothing hangs on which.
-    pub(super) fn call(&mut self, name: &[u8]) {
-        self.has_aggregate = self.has_aggregate || is_aggregate(name);
+    pub(super) fn call(&mut self, name: WordId) {
+        self.has_aggregate |= is_aggregate(name);
     }
 
     /// After SELECT, WITH ... SELECT. `pins` are those of its functions.
@@ -175,29 +177,4 @@ impl Shape {
 
 fn kept_if(kept: bool) -> RowsFound {
     if kept { RowsFound::Kept } else { RowsFound::Unknown }
-}
-
-/// MariaDB's. Its stored aggregate functions are stored functions.
-fn is_aggregate(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 18] = [
-        b"avg",
-        b"bit_and",
-        b"bit_or",
-        b"bit_xor",
-        b"count",
-        b"group_concat",
-        b"json_arrayagg",
-        b"json_objectagg",
-        b"max",
-        b"min",
-        b"std",
-        b"stddev",
-        b"stddev_pop",
-        b"stddev_samp",
-        b"sum",
-        b"var_pop",
-        b"var_samp",
-        b"variance",
-    ];
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }

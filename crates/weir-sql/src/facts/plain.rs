@@ -19,7 +19,7 @@ impl Facts {
             Plain::Insert | Plain::Modify => StatementKind::Write,
         };
         let keeps = match plain {
-            Plain::Select { uses_table } => {
+            Plain::Select { uses_table, .. } => {
                 let mut kept = USUAL.without(LeftoverSet::of(&[Leftover::FoundRows]));
                 if !uses_table && family == ServerFamily::MariaDb {
                     kept.insert(Leftover::Diagnostics);
@@ -29,6 +29,9 @@ impl Facts {
             Plain::Insert | Plain::Modify => USUAL,
         };
         let rows_found = match plain {
+            Plain::Select { has_aggregate: true, .. } if family == ServerFamily::MariaDb => {
+                RowsFound::Unknown
+            }
             Plain::Select { .. } => RowsFound::AsSent,
             Plain::Insert => RowsFound::Kept,
             Plain::Modify => RowsFound::Unknown,

@@ -109,7 +109,7 @@ impl Scan {
         }
         match calls::call(cursor, self.before[0], name, open) {
             Call::None => return,
-            Call::Harmless => self.shape.call(cursor.text(name)),
+            Call::Harmless => self.shape.call(name.word()),
             Call::SetsLastInsertId => self.pins.insert(Pin::SetsLastInsertId),
             Call::Unknown => self.unknown_call(cursor, name),
         }

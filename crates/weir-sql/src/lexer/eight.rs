@@ -12,10 +12,15 @@ impl Eight {
     /// Those at `at`; zeros for those behind the end.
     #[inline]
     pub(crate) fn at(sql: &[u8], at: usize) -> Self {
-        let rest = sql.get(at..).unwrap_or_default();
-        if let Some(bytes) = rest.first_chunk::<8>() {
-            return Self(u64::from_le_bytes(*bytes));
+        match sql.get(at..at + 8).and_then(<[u8]>::first_chunk) {
+            Some(bytes) => Self(u64::from_le_bytes(*bytes)),
+            None => Self::at_end(sql, at),
         }
+    }
+
+    /// The same where there are fewer.
+    fn at_end(sql: &[u8], at: usize) -> Self {
+        let rest = sql.get(at..).unwrap_or_default();
         if let Some(bytes) = sql.last_chunk::<8>().filter(|_| !rest.is_empty()) {
             return Self(u64::from_le_bytes(*bytes) >> (64 - 8 * rest.len()));
         }

@@ -4,7 +4,7 @@ use super::{Eight, Lexer};
 use crate::words::WordId;
 use crate::{Token, TokenKind};
 
-/// What a byte is where a token begins. Those from `Digit` on go on with a word.
+/// What a byte is where a token begins, or where a word or number may end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// It depends on the mode, or on what follows.
@@ -12,17 +12,23 @@ enum Class {
     Blank,
     /// An operator of one byte, whatever follows.
     Point,
+    /// A number may go on with it.
+    Dot,
+    /// Behind a word or number it may make something else of it.
+    Sticky,
     Digit,
     Letter,
 }
 
 static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+    let mut classes = [Class::Sticky; 256];
     let mut byte = 0;
     while byte < 128 {
         classes[byte] = match byte as u8 {
             b' ' | b'\t'..=b'\r' => Class::Blank,
             b'(' | b')' | b',' | b'=' => Class::Point,
+            b'.' => Class::Dot,
+            b'$' | b'\'' => Class::Sticky,
             b'0'..=b'9' => Class::Digit,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => Class::Letter,
             _ => Class::Other,
@@ -38,13 +44,16 @@ fn class(byte: u8) -> Class {
 
 impl Lexer<'_> {
     /// The next token that is no blank.
-    #[inline]
     pub(crate) fn next_dense(&mut self) -> Option<Token> {
-        if self.raw_expected {
-            return self.next();
-        }
+        self.next_dense_here()
+    }
+
+    /// The same, for a loop that has nothing else to do.
+    #[inline(always)]
+    pub(crate) fn next_dense_here(&mut self) -> Option<Token> {
         let mut first = *self.sql.get(self.pos)?;
-        while class(first) == Class::Blank {
+        // Behind a dropped number a blank is no blank.
+        while class(first) == Class::Blank && !self.raw_expected {
             self.pos += 1;
             first = *self.sql.get(self.pos)?;
         }
@@ -53,48 +62,43 @@ impl Lexer<'_> {
             self.previous = Some(token);
             return Some(token);
         }
-        self.pass_blanks();
+        self.next_other()
+    }
+
+    #[inline(never)]
+    fn next_other(&mut self) -> Option<Token> {
+        if !self.raw_expected {
+            self.pass_blanks();
+        }
         self.next()
     }
 
     /// The token at this place, if its first byte and the one behind it tell all.
-    #[inline]
+    #[inline(always)]
     fn plain(&self, first: u8) -> Option<Token> {
         let start = self.pos;
+        if self.name_expected || self.raw_expected {
+            return None;
+        }
         let mut end = start + 1;
         let (kind, code) = match class(first) {
             Class::Point => (TokenKind::Operator, u16::from(first)),
-            Class::Letter if !self.name_expected => {
-                let mut eight = Eight::at(self.sql, start);
-                let mut len = eight.word_len();
-                end = start + len;
-                let first = eight.folded(len);
-                let mut second = 0;
-                if len == 8 {
-                    eight = Eight::at(self.sql, end);
-                    len = eight.word_len();
-                    second = eight.folded(len);
-                    end += len;
-                }
-                if len == 8 {
-                    while class(self.byte_or_blank(end)) >= Class::Digit {
-                        end += 1;
-                    }
-                }
-                if matches!(self.byte_or_blank(end), b'\'' | b'$' | 0x80..) {
+            Class::Letter => {
+                let word;
+                (word, end) = WordId::read(self.sql, start);
+                if class(self.byte_or_blank(end)) == Class::Sticky {
                     return None;
                 }
-                (TokenKind::Word, WordId::of_key((first, second), self.sql, start, end).code())
+                (TokenKind::Word, word.code())
             }
-            Class::Digit if !self.name_expected => {
+            Class::Digit => {
                 let mut len = Eight::at(self.sql, start).digits_len();
                 end = start + len;
                 while len == 8 {
                     len = Eight::at(self.sql, end).digits_len();
                     end += len;
                 }
-                let behind = self.byte_or_blank(end);
-                if class(behind) == Class::Letter || matches!(behind, b'.' | b'$' | 0x80..) {
+                if class(self.byte_or_blank(end)) >= Class::Dot {
                     return None;
                 }
                 (TokenKind::Number, 0)
@@ -104,6 +108,7 @@ impl Lexer<'_> {
         Some(Token { kind, code, start: start as u32, end: end as u32 })
     }
 
+    #[inline]
     fn byte_or_blank(&self, at: usize) -> u8 {
         self.sql.get(at).copied().unwrap_or(b' ')
     }

@@ -1,15 +1,15 @@
 //! The tokens of a statement as they are read: rows are passed, and what is special is noted.
 
-use crate::functions::stands_before_paren;
+use crate::functions::{computes, is_aggregate, stands_before_paren};
 use crate::marks::{Marks, may_be_special};
-use crate::{Keyword, Lexer, Token, TokenKind};
+use crate::{Keyword, LexMode, Lexer, Token, TokenKind};
 
-/// A packet of one statement, with nothing in it of which more would have to be said: no comment, no variable, no call,
-/// no word beyond those of everyday statements.
+/// A packet of one statement, with nothing in it of which more would have to be said: no comment, no variable, no call
+/// but of functions that only compute, no word beyond those of everyday statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plain {
-    /// A SELECT whose rows are sent as they are found.
-    Select { uses_table: bool },
+    /// A SELECT whose rows are sent as they are found; MariaDB may find none for one with an aggregate function.
+    Select { uses_table: bool, has_aggregate: bool },
     /// INSERT and REPLACE, without a query.
     Insert,
     /// UPDATE and DELETE.
@@ -28,6 +28,7 @@ pub(super) struct Front {
     depth: u32,
     /// Of all tokens but the first.
     marks: Marks,
+    has_aggregate: bool,
     /// FROM was the last token.
     is_behind_from: bool,
     uses_table: bool,
@@ -41,8 +42,10 @@ impl Front {
         use Keyword as K;
         let special = Marks::SPECIAL | Marks::CALL;
         match self.leading? {
+            // Without a group there is one row of aggregates, whatever was found.
+            K::Select if self.has_aggregate && self.marks.has(Marks::GROUP) => None,
             K::Select if !self.marks.has(special | Marks::INTO | Marks::UPDATE) => {
-                Some(Plain::Select { uses_table: self.uses_table })
+                Some(Plain::Select { uses_table: self.uses_table, has_aggregate: self.has_aggregate })
             }
             K::Insert | K::Replace if !self.marks.has(special | Marks::LIMIT) => Some(Plain::Insert),
             K::Update | K::Delete if !self.marks.has(special) => Some(Plain::Modify),
@@ -122,7 +125,7 @@ impl Front {
     /// A `(`, which calls a function or does not, and may begin a row of an INSERT.
     fn open(&mut self, room: &mut [Token], lexer: &mut Lexer<'_>) {
         self.depth += 1;
-        if self.may_call(room) {
+        if self.may_call(room, lexer.mode()) {
             self.marks |= Marks::CALL;
         }
         let first = room.get(self.first).and_then(Token::keyword);
@@ -133,15 +136,24 @@ impl Front {
         }
     }
 
-    /// Whether the token before the `(` may be a function's name.
-    fn may_call(&self, room: &[Token]) -> bool {
-        let before = room.get(..self.count - 1).unwrap_or_default();
+    /// Whether the token before the `(` may be the name of a function that does more than compute.
+    fn may_call(&mut self, room: &[Token], mode: LexMode) -> bool {
+        let Some((open, before)) = room.get(..self.count).and_then(<[Token]>::split_last) else {
+            return true;
+        };
         let Some(name) = before.last() else { return true };
         match (name.kind, before) {
             // The columns of INSERT INTO t (...), unless `t` may be one of the words that stand there.
             (TokenKind::Word, [_, into, name]) if into.word().marks() == Marks::INTO => name.code != 0,
             (TokenKind::QuotedIdent, [_, into, _]) => into.word().marks() != Marks::INTO,
-            (TokenKind::Word, _) => !stands_before_paren(name.word()),
+            (TokenKind::Word, _) if stands_before_paren(name.word()) => false,
+            (TokenKind::Word, [.., behind, _]) => {
+                // `AS d (a, b)`; behind WITH and RECURSIVE nothing is plain.
+                let names_columns = matches!(behind.keyword(), Some(Keyword::As | Keyword::Into));
+                let is_harmless = computes(name.word(), mode) && name.end == open.start && !names_columns;
+                self.has_aggregate |= is_harmless && is_aggregate(name.word());
+                !is_harmless
+            }
             (TokenKind::Name | TokenKind::QuotedIdent, _) => true,
             _ => false,
         }

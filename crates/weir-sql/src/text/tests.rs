@@ -85,6 +85,7 @@ fn everyday_statements_are_plain() {
         "SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN 1 AND 100 ORDER BY c",
         "select `a`.`b` as x from `wp_posts` a where a.b in (1, 2, 'c') and c is not null limit 10",
         "UPDATE sbtest1 SET k=k+1 WHERE id=5034",
+        "SELECT SUM(k), concat(a, 'b') FROM sbtest1 WHERE id BETWEEN 1 AND 100",
         "DELETE FROM sbtest1 WHERE id=5034",
         "INSERT INTO sbtest1 (id, k, c, pad) VALUES (5034, 5012, 'a', 'b')",
         "INSERT INTO t VALUES (1),(2),(3) ON DUPLICATE KEY UPDATE a=values(a)",
