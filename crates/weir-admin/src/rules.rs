@@ -71,9 +71,6 @@ pub struct CacheCounts {
     pub verified: u64,
     /// Those of `verified` that differed.
     pub mismatched: u64,
-    /// How many of the answers that differed, in verification and in the shadow mode, were at most so old: seconds, as text,
-    /// each answer counted once; `more` are the older ones. Those that are not 0.
-    pub stale_ages: BTreeMap<String, u64>,
     /// Statements observed in the shadow mode.
     pub shadow_seen: u64,
     /// Those of them that would have been answered from the cache.
@@ -82,10 +79,24 @@ pub struct CacheCounts {
     pub shadow_stale: u64,
     /// Time that the server took for `shadow_hits`.
     pub shadow_saved_seconds: f64,
+    /// How old the answers were that differed, in verification and in the shadow mode; empty if there were none.
+    #[serde(default)]
+    pub stale_ages: Vec<StaleAges>,
+    /// The sum of those ages.
+    #[serde(default)]
+    pub stale_age_seconds: f64,
     /// Statements that the cache left alone, by reason; those that are not 0.
     pub refused: BTreeMap<String, u64>,
     /// Answers that were to be stored and were not, by reason; those that are not 0.
     pub dropped: BTreeMap<String, u64>,
+}
+
+/// Answers that differed when they were so old.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StaleAges {
+    /// The greatest age of these; null for the oldest. The smallest is the greatest of those before.
+    pub up_to_seconds: Option<f64>,
+    pub answers: u64,
 }
 
 /// A rule, in one of two forms.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Selector, Table, Tables, Terms};
 use weir_model::ServerFamily;
-use weir_model::rule::{CacheMode, CacheRule, CacheShare, RuleCommand};
-use weir_policy::{Connection, RuleIndex};
+use weir_model::rule::{CacheMode, CacheRule, CacheShare, RuleCommand, RuleKind};
+use weir_policy::{Connection, RuleIndex, rule_kind};
 use weir_session::{FoundRows, PinReason, PinSet, Schema, Variable};
 use weir_sql::{LexMode, ReadFacts, StatementKind, Uncacheable, trimmed_span};
 use weir_wire::attributes::statement_offset;
@@ -115,10 +115,6 @@ impl Session {
         let (found, rules, rule) = self.judge(&asked)?;
         let cache = rules.terms(rule)?;
         let counted = rules.cached(rule)?;
-        if asked.kind != StatementKind::Read {
-            self.refused_write(&asked, &found.judged, counted);
-            return None;
-        }
         match self.wish_of(&asked, &found, cache, (&rules, rule)) {
             Ok(wish) => Some(wish),
             Err(reason) => {
@@ -189,13 +185,6 @@ impl Session {
         Some((found, rules, decision.cache?))
     }
 
-    /// A rule names something that is no read.
-    fn refused_write(&self, asked: &Asked<'_>, judged: &Judged, counted: &Arc<weir_cache::Rule>) {
-        let reason = judged.facts.verdict.err().map_or(Refusal::NotARead, refusal);
-        let plain = matches!(asked.kind, StatementKind::Write) && reason == Refusal::NotARead;
-        counted.refuse(if plain { Refusal::NotARead } else { reason });
-    }
-
     /// Everything that speaks against it, or the wish.
     fn wish_of(
         &mut self,
@@ -206,7 +195,7 @@ impl Session {
     ) -> Result<Wish, Refusal> {
         let judged = &found.judged;
         let hints = self.follows_hints().then_some(&judged.hints);
-        if let Some(reason) = text_refusal(&cache, hints, &judged.facts) {
+        if let Some(reason) = text_refusal(&cache, hints, &judged.facts, rule_kind(asked.kind)) {
             return Err(reason);
         }
         if let Some(reason) = asked.bound.as_ref().and_then(|bound| bound.refusal) {
@@ -391,7 +380,12 @@ fn pins_refusal(pins: PinSet) -> Option<Refusal> {
 }
 
 /// What speaks against the cache as far as a rule, the hints that are followed, and the text tell.
-pub fn text_refusal(rule: &CacheRule, hints: Option<&CacheHints>, facts: &ReadFacts) -> Option<Refusal> {
+pub fn text_refusal(
+    rule: &CacheRule,
+    hints: Option<&CacheHints>,
+    facts: &ReadFacts,
+    kind: RuleKind,
+) -> Option<Refusal> {
     if rule.mode == CacheMode::Off || rule.ttl.is_zero() {
         return Some(Refusal::RuleOff);
     }
@@ -401,7 +395,10 @@ pub fn text_refusal(rule: &CacheRule, hints: Option<&CacheHints>, facts: &ReadFa
     if let Err(reason) = facts.verdict {
         return Some(refusal(reason));
     }
-    facts.needs_resolving().then_some(Refusal::StoredFunction)
+    if facts.needs_resolving() {
+        return Some(Refusal::StoredFunction);
+    }
+    (kind != RuleKind::Read).then_some(Refusal::NotARead)
 }
 
 /// The cache's word for what speaks against a text.

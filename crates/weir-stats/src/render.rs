@@ -13,6 +13,8 @@ const EXPORTED_POWERS: std::ops::RangeInclusive<u32> = 14..=35;
 pub enum Kind {
     Counter,
     Gauge,
+    /// Its samples are named `_bucket` (with the label `le`), `_sum` and `_count`.
+    Histogram,
 }
 
 /// A metric that is measured elsewhere and shown beside those of this crate.
@@ -27,6 +29,17 @@ pub struct Extra {
     pub value: f64,
 }
 
+impl Extra {
+    /// The name that its samples have in common.
+    fn family(&self) -> &'static str {
+        let ends = ["_bucket", "_sum", "_count"];
+        match self.kind {
+            Kind::Histogram => ends.iter().find_map(|end| self.name.strip_suffix(end)).unwrap_or(self.name),
+            Kind::Counter | Kind::Gauge => self.name,
+        }
+    }
+}
+
 /// Everything as Prometheus text, format 0.0.4
 /// (<https://prometheus.io/docs/instrumenting/exposition_formats/>), `extra` at the end.
 pub fn render(stats: &Stats, extra: &[Extra]) -> String {
@@ -37,9 +50,10 @@ pub fn render(stats: &Stats, extra: &[Extra]) -> String {
     traffic(&mut out, &totals);
     let mut last = "";
     for metric in extra {
-        if metric.name != last {
-            out.head(metric.name, metric.help, metric.kind);
-            last = metric.name;
+        let family = metric.family();
+        if family != last {
+            out.head(family, metric.help, metric.kind);
+            last = family;
         }
         let labels: Vec<_> = metric.labels.iter().map(|(k, v)| (*k, v.as_str())).collect();
         out.sample(metric.name, &labels, metric.value);
@@ -115,6 +129,7 @@ impl Text {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
         };
         self.head_of(name, help, kind);
     }

@@ -5,7 +5,6 @@ mod explain;
 mod keeper;
 mod rules;
 
-pub use cache::ages;
 pub use keeper::Keeper;
 
 use std::sync::Arc;
@@ -113,7 +112,8 @@ impl Control for Live {
     fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
         let selector = cache::selector(&self.shared, selection)?;
         let wiped = cache::covered(self.shared.cache().wipe(&selector));
-        tracing::info!(event = "cache_wiped", selection = ?selection, entries = wiped.entries, bytes = wiped.bytes,
+        let shown = cache::shown(&self.shared, selection);
+        tracing::info!(event = "cache_wiped", selection = ?shown, entries = wiped.entries, bytes = wiped.bytes,
             "the cache was wiped through the API");
         // Also after a wipe of nothing: what is under way is not stored then, as it should be.
         cache::known(&self.shared, &selector).map(|()| wiped)

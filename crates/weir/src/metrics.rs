@@ -1,7 +1,7 @@
 //! What other floors count, for `/metrics`.
 
 use weir_admin::{Extra, Kind};
-use weir_cache::RuleStats;
+use weir_cache::{AGES, RuleStats};
 use weir_proxy::Shared;
 
 /// All of it.
@@ -141,6 +141,7 @@ fn cache(shared: &Shared, list: &mut Vec<Extra>) {
             value: value(r),
         }));
     }
+    stale_ages(&stats.rules, list);
     let by_reason = |r: &RuleStats, name, help, (reason, count): (&str, u64)| Extra {
         name,
         help,
@@ -157,28 +158,42 @@ fn cache(shared: &Shared, list: &mut Vec<Extra>) {
         );
     }
     for r in &stats.rules {
-        let mut sum = 0;
-        list.extend(crate::control::ages(r).filter(|_| r.verified + r.shadow_seen > 0).map(
-            |(bound, count)| {
-                sum += count;
-                let bound = if bound == "more" { "+Inf".to_owned() } else { bound };
-                Extra {
-                    name: "weir_cache_stale_age_total",
-                    help: "Answers that were out of date and at most so many seconds old.",
-                    kind: Kind::Counter,
-                    labels: vec![rule(r), ("le", bound)],
-                    value: sum as f64,
-                }
-            },
-        ));
-    }
-    for r in &stats.rules {
         let met = r.dropped.iter().filter(|(_, count)| *count > 0);
         let help = "Answers that were to be stored and were not, by reason.";
         list.extend(
             met.map(|(reason, n)| by_reason(r, "weir_cache_dropped_total", help, (reason.as_str(), *n))),
         );
     }
+}
+
+/// How old the answers were that had changed meanwhile: a histogram for each rule that looks.
+fn stale_ages(rules: &[RuleStats], list: &mut Vec<Extra>) {
+    let looking: Vec<&RuleStats> = rules.iter().filter(|r| r.verified + r.shadow_seen > 0).collect();
+    let sample = |name, labels, value| Extra {
+        name,
+        help: "Ages of answers that differed from a fresh one.",
+        kind: Kind::Histogram,
+        labels,
+        value,
+    };
+    let rule = |r: &RuleStats| ("rule", r.name.to_string());
+    for r in &looking {
+        let mut sum = 0;
+        let bounds = AGES.iter().map(|age| age.as_secs_f64().to_string()).chain(["+Inf".to_owned()]);
+        list.extend(bounds.zip(&r.stale_ages).map(|(le, count)| {
+            sum += count;
+            sample("weir_cache_stale_age_seconds_bucket", vec![rule(r), ("le", le)], sum as f64)
+        }));
+    }
+    list.extend(
+        looking
+            .iter()
+            .map(|r| sample("weir_cache_stale_age_seconds_sum", vec![rule(r)], r.stale_age.as_secs_f64())),
+    );
+    list.extend(looking.iter().map(|r| {
+        let count: u64 = r.stale_ages.iter().sum();
+        sample("weir_cache_stale_age_seconds_count", vec![rule(r)], count as f64)
+    }));
 }
 
 fn gauge(name: &'static str, help: &'static str, value: f64) -> Extra {

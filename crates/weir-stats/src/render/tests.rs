@@ -113,3 +113,24 @@ fn extra_metrics_are_escaped_and_share_one_head() {
     assert!(text.contains("weir_server_up{server=\"a\\\"b\\\\c\\nd\"} 1\n"), "{text}");
     assert_eq!(text.matches("# TYPE weir_server_up gauge").count(), 1);
 }
+
+#[test]
+fn the_samples_of_a_histogram_share_one_head() {
+    let one = |name, le: Option<&str>| Extra {
+        name,
+        help: "Ages.",
+        kind: Kind::Histogram,
+        labels: le.map(|le| ("le", le.to_owned())).into_iter().collect(),
+        value: 2.0,
+    };
+    let samples = [
+        one("weir_age_seconds_bucket", Some("1")),
+        one("weir_age_seconds_bucket", Some("+Inf")),
+        one("weir_age_seconds_sum", None),
+        one("weir_age_seconds_count", None),
+    ];
+    let text = render(&Stats::new(1), &samples);
+    let expected = "# TYPE weir_age_seconds histogram\nweir_age_seconds_bucket{le=\"1\"} 2\n\
+                    weir_age_seconds_bucket{le=\"+Inf\"} 2\nweir_age_seconds_sum 2\nweir_age_seconds_count 2\n";
+    assert!(text.ends_with(expected), "{text}");
+}

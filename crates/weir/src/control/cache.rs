@@ -1,7 +1,7 @@
 //! The cache, between the API's form and its own.
 
-use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection};
-use weir_cache::{Cache, RuleStats, Selector, Wiped};
+use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
+use weir_cache::{AGES, Cache, RuleStats, Selector, Wiped};
 use weir_model::rule::TableMatch;
 use weir_proxy::Shared;
 use weir_sql::Digest;
@@ -43,20 +43,24 @@ pub fn counts(stats: &RuleStats) -> CacheCounts {
         stale_served: stats.stale_served,
         verified: stats.verified,
         mismatched: stats.mismatched,
-        stale_ages: ages(stats).filter_map(|(bound, count)| some((&bound, count))).collect(),
         shadow_seen: stats.shadow_seen,
         shadow_hits: stats.shadow_hits,
         shadow_stale: stats.shadow_stale,
         shadow_saved_seconds: stats.shadow_saved.as_secs_f64(),
+        stale_ages: stale_ages(&stats.stale_ages),
+        stale_age_seconds: stats.stale_age.as_secs_f64(),
         refused: stats.refused.iter().filter_map(|(reason, count)| some((reason.as_str(), *count))).collect(),
         dropped: stats.dropped.iter().filter_map(|(reason, count)| some((reason.as_str(), *count))).collect(),
     }
 }
 
-/// The upper bounds of ages in seconds, and how many answers that were out of date were so old.
-pub fn ages(stats: &RuleStats) -> impl Iterator<Item = (String, u64)> {
-    let bounds = weir_cache::AGES.iter().map(|bound| bound.as_secs_f64().to_string());
-    bounds.chain(std::iter::once("more".to_owned())).zip(stats.stale_ages.iter().copied())
+fn stale_ages(counts: &[u64]) -> Vec<StaleAges> {
+    if counts.iter().all(|count| *count == 0) {
+        return Vec::new();
+    }
+    let bounds = AGES.iter().map(|age| Some(age.as_secs_f64())).chain([None]);
+    let ages = |(up_to_seconds, answers): (_, &u64)| StaleAges { up_to_seconds, answers: *answers };
+    bounds.zip(counts).map(ages).collect()
 }
 
 fn ratio(hits: u64, others: u64) -> Option<f64> {
@@ -89,6 +93,13 @@ fn total(rules: &[RuleCacheState]) -> CacheCounts {
         numbers.into_iter().for_each(|(sum, count)| *sum += count);
         sum.saved_seconds += counts.saved_seconds;
         sum.shadow_saved_seconds += counts.shadow_saved_seconds;
+        sum.stale_age_seconds += counts.stale_age_seconds;
+        if sum.stale_ages.is_empty() {
+            sum.stale_ages.clone_from(&counts.stale_ages);
+        } else {
+            let both = sum.stale_ages.iter_mut().zip(&counts.stale_ages);
+            both.for_each(|(sum, more)| sum.answers += more.answers);
+        }
         let reasons = [(&mut sum.refused, &counts.refused), (&mut sum.dropped, &counts.dropped)];
         for (sum, counts) in reasons {
             for (reason, count) in counts {
@@ -151,6 +162,12 @@ pub fn selector(shared: &Shared, selection: &Selection) -> Result<Selector, ApiE
         selector = selector.user(name);
     }
     Ok(selector)
+}
+
+/// The selection for the log: a statement by which a digest is named is not repeated there.
+pub fn shown(shared: &Shared, selection: &Selection) -> Selection {
+    let digest = selection.digest.as_ref().map(|text| format!("{:016x}", digest_id(shared, text)));
+    Selection { digest, ..selection.clone() }
 }
 
 /// # Errors

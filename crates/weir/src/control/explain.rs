@@ -6,7 +6,7 @@ use weir_admin::{
     Tried, Verdict,
 };
 use weir_cache::{Refusal, Selector};
-use weir_model::rule::{CacheMode, Rule, RuleCommand};
+use weir_model::rule::{CacheMode, CacheShare, Rule, RuleCommand};
 use weir_policy::{Connection, Outcome, RuleSet, RuleVerdict, Statement, rule_kind};
 use weir_proxy::{CacheHints, Shared};
 use weir_sql::{
@@ -59,7 +59,13 @@ pub fn explain(shared: &Shared, question: &Question) -> Result<Explanation, ApiE
     let read = Read::of(shared, question)?;
     let verdicts = read.verdicts(shared)?;
     let cache = read.cache_plan(shared, &verdicts);
-    let key = if cache.verdict == Verdict::Refuse { Vec::new() } else { read.key() };
+    let terms = shared
+        .rules()
+        .iter()
+        .find(|rule| Some(&rule.name) == cache.rule.as_ref())
+        .and_then(|r| r.cache.clone());
+    let shares = terms.is_some_and(|terms| terms.share == CacheShare::Grants);
+    let key = if cache.verdict == Verdict::Refuse { Vec::new() } else { read.key(shares) };
     Ok(Explanation {
         digest: read.digest_shown(),
         facts: read.facts(),
@@ -132,11 +138,13 @@ impl Read {
         let function = |function: &FunctionName| dotted(function.schema.as_deref(), &function.name);
         let version = self.mode.server_version;
         let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
+        let refusal = self.facts.verdict.err().map(|reason| reason.as_str());
+        let refusal = refusal.or(self.facts.needs_resolving().then_some(Refusal::StoredFunction.as_str()));
         Facts {
             kind: rule_kind(self.text.kind()).as_str().to_owned(),
             read_only: self.text.read_only,
-            cacheable: self.facts.is_cacheable(),
-            not_cacheable: self.facts.verdict.err().map(|reason| reason.as_str().to_owned()),
+            cacheable: refusal.is_none(),
+            not_cacheable: refusal.map(str::to_owned),
             reads: self.facts.tables.iter().map(table).collect(),
             writes: self.facts.writes.tables.iter().map(table).collect(),
             functions: self.facts.functions.iter().map(function).collect(),
@@ -159,8 +167,10 @@ impl Read {
         let refusal = match terms {
             None => Some(Refusal::NoRule),
             Some(_) if self.command == RuleCommand::Prepare => Some(Refusal::NotARead),
-            Some(cache) => weir_proxy::text_refusal(cache, hints.as_ref(), &self.facts)
-                .or_else(|| self.in_system_schema()),
+            Some(cache) => {
+                weir_proxy::text_refusal(cache, hints.as_ref(), &self.facts, rule_kind(self.text.kind()))
+                    .or_else(|| self.in_system_schema())
+            }
         };
         let verdict = match (refusal, terms.map(|cache| cache.mode)) {
             (None, Some(CacheMode::Serve)) => Verdict::Serve,
@@ -194,7 +204,8 @@ impl Read {
         self.facts.reads_system_schema(schema.as_bytes()).then_some(Refusal::SystemSchema)
     }
 
-    fn key(&self) -> Vec<KeyPart> {
+    /// `shares`: with users who may read the same.
+    fn key(&self, shares: bool) -> Vec<KeyPart> {
         let part = |part: &str, value: String| KeyPart { part: part.to_owned(), value };
         let span = trimmed_span(self.sql.as_bytes(), self.mode);
         let statement = self.sql.as_bytes().get(span).unwrap_or_default();
@@ -204,7 +215,10 @@ impl Read {
         };
         let mut key = vec![
             part("statement", shown),
-            part("user", self.user.clone()),
+            part(
+                "user",
+                if shares { "any that may read the same tables".to_owned() } else { self.user.clone() },
+            ),
             part("schema", self.schema.clone().unwrap_or_else(|| "none".to_owned())),
             part("session", "every session variable that can change an answer".to_owned()),
             part("protocol", if self.command == RuleCommand::Execute { "binary" } else { "text" }.to_owned()),

@@ -2,7 +2,7 @@
 
 use super::Asked;
 use super::rules::all_counts;
-use super::show::{COUNTS, bytes, counts, pairs, table};
+use super::show::{COUNTS, bytes, counts, entries, pairs, table};
 use crate::cli::CacheVerb;
 use anyhow::{Result, bail};
 use weir_admin::{CacheState, Covered, Selection};
@@ -28,8 +28,7 @@ pub fn run(verb: CacheVerb) -> Result<()> {
 }
 
 fn size(covered: &Covered) -> String {
-    let entries = if covered.entries == 1 { "entry" } else { "entries" };
-    format!("{} {entries}, {}", covered.entries, bytes(covered.bytes))
+    format!("{}, {}", entries(covered.entries), bytes(covered.bytes))
 }
 
 fn stats(cache: &CacheState) -> String {

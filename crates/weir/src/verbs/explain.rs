@@ -1,6 +1,6 @@
 //! `weir explain` and `weir rules test`
 
-use super::show::{bytes, pairs, table};
+use super::show::{bytes, entries, pairs, table};
 use weir_admin::{Explanation, Tested, Tried, Verdict};
 
 pub fn tested(tested: &Tested) -> String {
@@ -48,7 +48,7 @@ pub fn show(told: &Explanation) -> String {
     let refusal = cache.refusal.as_ref().map(|word| format!(" ({word})")).unwrap_or_default();
     let stored = match cache.stored.entries {
         0 => String::new(),
-        n => format!("{n} entries of this digest, rule and user, {}", bytes(cache.stored.bytes)),
+        n => format!("{} of this digest, rule and user, {}", entries(n), bytes(cache.stored.bytes)),
     };
     text.push('\n');
     text.push_str(&pairs(&[

@@ -1,6 +1,6 @@
 //! `weir rules ...`
 
-use super::show::{COUNTS, ago, bytes, counts, pairs, percent, reasons, seconds, table};
+use super::show::{COUNTS, ago, bytes, counts, entries, pairs, percent, reasons, seconds, table};
 use super::{Asked, escaped, explain};
 use crate::cli::RulesVerb;
 use anyhow::Result;
@@ -101,7 +101,7 @@ pub fn all_counts(c: &CacheCounts) -> String {
         ("misses", c.misses.to_string()),
         ("waited", some(c.waits, format!("{} for the same question of another client", c.waits))),
         ("time saved", format!("{} of the server", seconds(c.saved_seconds))),
-        ("stored now", format!("{} entries, {}", c.entries, bytes(c.bytes))),
+        ("stored now", format!("{}, {}", entries(c.entries), bytes(c.bytes))),
         (
             "stored",
             format!("{} answers; {} too old, {} made room, {} wiped", c.fills, c.expired, c.evicted, c.wiped),
@@ -111,6 +111,7 @@ pub fn all_counts(c: &CacheCounts) -> String {
         ("refreshed", some(c.refreshes, c.refreshes.to_string())),
         ("served stale", some(c.stale_served, format!("{} because the server failed", c.stale_served))),
         ("verified", some(c.verified, format!("{}, {} of them had changed", c.verified, c.mismatched))),
+        ("stale after", ages(c)),
         (
             "shadow",
             some(
@@ -125,6 +126,16 @@ pub fn all_counts(c: &CacheCounts) -> String {
             ),
         ),
     ])
+}
+
+/// How old the answers were that differed: `up to 1.0 s: 3, older: 1`
+fn ages(c: &CacheCounts) -> String {
+    let some = c.stale_ages.iter().filter(|ages| ages.answers > 0);
+    let shown = some.map(|ages| match ages.up_to_seconds {
+        Some(bound) => format!("up to {}: {}", seconds(bound), ages.answers),
+        None => format!("older: {}", ages.answers),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 fn changed(what: &str, done: &Changed) -> String {

@@ -39,6 +39,11 @@ pub fn pairs(pairs: &[(&str, String)]) -> String {
         .collect()
 }
 
+/// `1 entry`, `3 entries`
+pub fn entries(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "entry" } else { "entries" })
+}
+
 /// `1.5 MiB`
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -214,8 +214,12 @@ async fn the_cache_is_wiped_by_each_selector_and_by_nothing_that_never_was() {
             row(&mut client, tagged).await;
             change(server, "UPDATE api_wipe.t SET v='fresh'").await;
             let preview: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--yes").collect();
-            let preview = told_json(&weir, &[&["cache", "preview"], &preview[..]].concat());
-            assert_eq!(preview["entries"], json!(count), "{at}");
+            // The client has the last answer before it is stored.
+            let preview = until(&at, async || {
+                let covered = told_json(&weir, &[&["cache", "preview"], &preview[..]].concat());
+                (covered["entries"] == json!(count)).then_some(covered)
+            })
+            .await;
             assert!(preview["bytes"].as_u64().unwrap() > 100 * count, "{at}: {preview}");
             assert_eq!(row(&mut client, tagged).await, n.to_string(), "{at}: a preview leaves all as it is");
             let wiped = told_json(&weir, &[&["cache", "wipe"], *args].concat());
@@ -259,6 +263,8 @@ async fn explain_and_test_say_what_would_happen_and_run_nothing() {
         let weir = sharing(server, 4, "", &rules);
         let [mut client] = clients(&weir, "api_tell").await;
         value(&mut client, 2).await;
+        let stored = "weir_cache_entries{rule=\"t\"}";
+        until("it is stored", async || (metric(&weir, stored).await == 1.0).then_some(())).await;
         let explain =
             |sql: &str| told_json(&weir, &["explain", sql, "--user", "app", "--schema", "api_tell"]);
         let told_of = explain("SELECT v FROM t WHERE id=1");
@@ -334,4 +340,51 @@ async fn without_a_file_changes_hold_as_long_as_weir_runs() {
     assert_eq!(value(&mut client, 1).await, "one");
     let listed = cli(&["rules", "list", "--admin", &socket]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("these rules end with it"), "{listed:?}");
+}
+
+#[tokio::test]
+async fn answers_that_have_changed_are_counted_with_their_age() {
+    let server = server(Flavor::MariaDb);
+    table(&server, "api_stale").await;
+    let verified = rule("t", "t").replace("\"1h\"", "\"1h\", verify = \"100%\"");
+    let weir = sharing(&server, 4, "", &verified);
+    let [mut client] = clients(&weir, "api_stale").await;
+    assert_eq!(value(&mut client, 1).await, "one");
+    assert_eq!(value(&mut client, 1).await, "one");
+    change(&server, "UPDATE api_stale.t SET v='new'").await;
+    assert_eq!(value(&mut client, 1).await, "one");
+    until("it is compared", async || {
+        (metric(&weir, "weir_cache_stale_age_seconds_count{rule=\"t\"}").await == 1.0).then_some(())
+    })
+    .await;
+    let all = "weir_cache_stale_age_seconds_bucket{rule=\"t\",le=\"+Inf\"}";
+    assert_eq!(metric(&weir, all).await, 1.0);
+    assert_eq!(metric(&weir, "weir_cache_mismatched_total{rule=\"t\"}").await, 1.0);
+    let counts = told_json(&weir, &["cache", "stats"])["total"].clone();
+    assert_eq!((&counts["verified"], &counts["mismatched"]), (&json!(2), &json!(1)), "{counts}");
+    let ages: u64 =
+        counts["stale_ages"].as_array().unwrap().iter().map(|age| age["answers"].as_u64().unwrap()).sum();
+    assert_eq!(ages, 1, "{counts}");
+    assert!(told(&weir, &["rules", "show", "t"]).contains("stale after"));
+}
+
+#[tokio::test]
+async fn changes_at_once_take_turns() {
+    let server = server(Flavor::MariaDb);
+    let weir = sharing(&server, 4, "", "");
+    let names_of: Vec<String> = (0..6).map(|n| format!("r{n}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names_of {
+            let weir = &weir;
+            scope.spawn(move || {
+                told(weir, &["rules", "add", "--name", name, "--match-table", name, "--ttl", "1s"])
+            });
+        }
+    });
+    let mut found = names(&weir);
+    found.sort();
+    assert_eq!(found, names_of);
+    let text = file(&weir);
+    assert!(names_of.iter().all(|name| text.contains(&format!("name = \"{name}\""))), "{text}");
+    told(&weir, &["check"]);
 }
