@@ -42,6 +42,8 @@ impl Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheSettings {
     pub limits: CacheLimits,
+    /// Bits of the hashes by which entries are found, from 1; 64 but in tests. Only a start takes it.
+    pub hash_bits: u32,
     pub hints: HintsFrom,
     /// Those of [`HintsFrom::Listed`].
     pub hint_users: Vec<String>,

@@ -94,7 +94,7 @@ impl Shared {
         let workers = stats.workers().len();
         let pool = ServerPool::new(settings.pool.limits, workers);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let cache = Cache::new(settings.cache.limits, seed());
+        let cache = Cache::with_hash_bits(settings.cache.limits, seed(), settings.cache.hash_bits);
         Self {
             rules: ArcSwap::from_pointee(Rules::none()),
             has_rules: AtomicBool::new(false),

@@ -4,6 +4,8 @@
 //! This crate must not be used by anything that ships. The client shares no code with `weir-wire`, so that
 //! each can find the other's mistakes.
 
+pub mod cachemodel;
+pub mod cacherace;
 pub mod certs;
 pub mod client;
 pub mod differential;

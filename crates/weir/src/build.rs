@@ -55,7 +55,18 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
 
 fn cache(cache: &weir_config::Cache) -> CacheSettings {
     let limits = CacheLimits { memory: cache.memory, max_entry: cache.max_entry, ..CacheLimits::default() };
-    CacheSettings { limits, hints: cache.hints, hint_users: cache.hint_users.clone() }
+    CacheSettings { limits, hash_bits: hash_bits(), hints: cache.hints, hint_users: cache.hint_users.clone() }
+}
+
+/// Bits of the cache's hashes. A build with assertions takes fewer from the environment, so that a test can see that bytes decide
+/// where hashes are equal.
+fn hash_bits() -> u32 {
+    const ALL: u32 = 64;
+    if !cfg!(debug_assertions) {
+        return ALL;
+    }
+    let told = std::env::var("WEIR_CACHE_HASH_BITS").ok().and_then(|text| text.parse().ok());
+    told.filter(|bits| (1..=ALL).contains(bits)).unwrap_or(ALL)
 }
 
 /// Who shares the server's connections.
