@@ -283,7 +283,9 @@ impl Sharing {
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
                 *foreign_rows &= statement.found_rows == FoundRows::Kept;
-                *foreign_rest &= statement.keeps_diagnostics && outcome.is_ok();
+                // What a procedure leaves is there alone, whatever it may have kept.
+                let called = statement.pins.contains(PinReason::Procedure);
+                *foreign_rest &= statement.keeps_diagnostics && outcome.is_ok() && !called;
             } else {
                 leftovers.after_command(command, outcome.is_ok(), server);
                 if command == com::STMT_PREPARE && walker.ok().warnings > 0 {
