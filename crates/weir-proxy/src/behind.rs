@@ -3,6 +3,7 @@
 
 use crate::command::statement_id;
 use crate::fill::Filling;
+use crate::foreign::Foreign;
 use crate::packets::framed;
 use crate::session::{Exit, Session, Turn};
 use std::task::Context;
@@ -99,7 +100,7 @@ impl Session {
         let Some(behind) = sharing.cache.behind.take() else { return };
         sharing.leftovers = behind.leftovers;
         sharing.pins.hold(sharing.leftovers.holds(server));
-        (sharing.foreign_rows, sharing.foreign_rest) = (true, true);
+        sharing.foreign_parts = Foreign::ALL;
         self.walker.set_status(behind.status);
     }
 

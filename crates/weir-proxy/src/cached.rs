@@ -6,6 +6,7 @@
 use crate::behind::Behind;
 use crate::doing::Doing;
 use crate::fill::{Filling, To};
+use crate::foreign::Foreign;
 use crate::found_rows::FormOf;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
@@ -248,8 +249,7 @@ impl Session {
         }
         pins.hold(leftovers.holds(server));
         // The connection that it may have holds what an older statement left.
-        sharing.foreign_rest = sharing.is_attached();
-        sharing.foreign_rows = sharing.is_attached();
+        sharing.foreign_parts = Foreign::ALL;
         sharing.executing = None;
     }
 }

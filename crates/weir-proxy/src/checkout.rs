@@ -2,6 +2,7 @@
 
 use crate::analyse::MULTI;
 use crate::doing::{Doing, Release, UNREAD};
+use crate::foreign::Foreign;
 use crate::link::{Lease, Link};
 use crate::session::{Exit, Session};
 use crate::sharing::{Sharing, Wait};
@@ -127,7 +128,7 @@ impl Session {
         lease.born = link.born;
         sharing.lease = Some(lease);
         sharing.insert_id_there = link.insert_id;
-        (sharing.foreign_rows, sharing.foreign_rest) = (true, true);
+        sharing.foreign_parts = Foreign::ATTACHED;
         sharing.used_by = link.used_by.and(self.entry.handle.id());
         std::mem::swap(&mut sharing.prepared, &mut link.prepared);
         std::mem::swap(&mut sharing.to_close, &mut link.to_close);

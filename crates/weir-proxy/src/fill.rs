@@ -2,6 +2,7 @@
 //! client may ask after it.
 
 use crate::attach::ask;
+use crate::foreign::Foreign;
 use crate::judged::Names;
 use crate::resolve;
 use crate::session::{Exit, Session};
@@ -275,7 +276,7 @@ async fn ask_behind(session: &mut Session) -> io::Result<()> {
     let kept = crate::settle::read_leftovers(session).await?;
     let server = session.server_kind();
     let Some(sharing) = &mut session.sharing else { return Ok(()) };
-    (sharing.foreign_rows, sharing.foreign_rest) = (true, true);
+    sharing.foreign_parts = Foreign::ALL;
     if about.found_rows.is_some() {
         about.found_rows = sharing.leftovers.found_rows().filter(|_| kept);
         if let Some(found_rows) = about.found_rows {

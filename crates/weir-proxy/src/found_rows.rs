@@ -2,6 +2,7 @@
 
 use crate::cached::Cached;
 use crate::doing::Doing;
+use crate::foreign::Foreign;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
 use std::collections::HashMap;
@@ -105,7 +106,7 @@ impl Session {
                 leftovers.told_found_rows();
             }
             pins.hold(leftovers.holds(server));
-            (sharing.foreign_rows, sharing.foreign_rest) = (true, true);
+            sharing.foreign_parts = Foreign::ALL;
         }
         self.answer(cx, com::QUERY, len, &answer)?;
         Ok(Cached::Answered)
@@ -140,7 +141,7 @@ impl Session {
         if let (true, Some(sharing)) = (deprecated, &mut self.sharing) {
             sharing.leftovers.told_found_rows();
             sharing.pins.hold(sharing.leftovers.holds(server));
-            sharing.foreign_rest = true;
+            sharing.foreign_parts = Foreign::ALL;
         }
         let Some(form) = Form::of(answer, n, status, deprecated) else { return };
         let forms = &mut self.worker.learned.lock().forms.0;

@@ -22,6 +22,7 @@ mod doing;
 mod down;
 mod exchange;
 mod fill;
+mod foreign;
 mod found_rows;
 mod greet;
 mod judged;

@@ -421,6 +421,11 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
     else {
         return Ok(());
     };
+    if !sharing.wanted.is_known() {
+        // What it is prepared in must be put back afterwards.
+        crate::settle::read_back_state(session).await?;
+    }
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
     let now = sharing.wanted.clone();
     let then = key.prepare_state(&now);
     let differs = !then.same_as(&now);

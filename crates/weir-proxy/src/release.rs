@@ -23,9 +23,12 @@ impl Session {
         let releasable = sharing.is_releasable();
         let Some(lease) = &mut sharing.lease else { return Ok(()) };
         if !releasable {
+            const OWN: PinSet = PinSet::of(&[PinReason::SessionMode, PinReason::StateUnknown]);
             if sharing.pins.why().contains(PinReason::SessionMode) {
-                // A connection of its own: nobody else asks for it, and it does not count among the pinned.
-                return Ok(());
+                // A connection of its own: nobody else asks for it, and it does not count among the pinned. Only a session whose
+                // state is known is served from the cache.
+                let unknown = !sharing.wanted.is_known() && sharing.pins.why().without(OWN).is_empty();
+                return if unknown { Err(Exit::Settle) } else { Ok(()) };
             }
             lease.pin();
             let why = sharing.pins.why();

@@ -1,6 +1,7 @@
 //! What a session reads back from its connection before it gives it to others.
 
 use crate::attach::{ask, read_state, sync};
+use crate::foreign::Foreign;
 use crate::session::{Exit, Session};
 use crate::sharing::{Rebase, plan};
 use std::future::poll_fn;
@@ -73,15 +74,37 @@ async fn read(session: &mut Session) -> io::Result<()> {
     read_leftovers(session).await?;
     let Some(sharing) = &mut session.sharing else { return Ok(()) };
     if !sharing.wanted.is_known() {
-        let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
-        let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
-        sharing.wanted.read_back(&row).map_err(io::Error::other)?;
-        if sharing.succeeded {
+        read_state_back(session).await?;
+        if let Some(sharing) = &mut session.sharing
+            && sharing.succeeded
+        {
             let mut learned = worker.learned.lock();
             sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
         }
-        sharing.pins.level(weir_session::PinReason::StateUnknown, false);
     }
+    if let Some(sharing) = &mut session.sharing {
+        // For one that goes on using the connection.
+        sharing.foreign_parts = Foreign::ALL;
+    }
+    Ok(())
+}
+
+/// Reads back what is not known of the session's state, while it goes on using the connection.
+pub(crate) async fn read_back_state(session: &mut Session) -> io::Result<()> {
+    read_leftovers(session).await?;
+    read_state_back(session).await?;
+    if let Some(sharing) = &mut session.sharing {
+        sharing.foreign_parts = Foreign::ALL;
+    }
+    Ok(())
+}
+
+async fn read_state_back(session: &mut Session) -> io::Result<()> {
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
+    let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+    sharing.wanted.read_back(&row).map_err(io::Error::other)?;
+    sharing.pins.level(weir_session::PinReason::StateUnknown, false);
     Ok(())
 }
 

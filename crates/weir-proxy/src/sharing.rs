@@ -4,6 +4,7 @@
 use crate::backend::Backend;
 use crate::cached::Remembered;
 use crate::doing::Doing;
+use crate::foreign::Foreign;
 use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
 use crate::session::{Noted, Session};
@@ -12,8 +13,8 @@ use std::collections::HashMap;
 use std::time::Instant;
 use weir_pool::{Grant, Need, Waiting};
 use weir_session::{
-    ClientStatements, FoundRows, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan,
-    Reads, Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
+    ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
+    Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
 };
 use weir_sql::{Facts, LexMode, StatementKind, Transaction};
 use weir_wire::command as com;
@@ -44,9 +45,8 @@ pub(crate) struct Sharing {
     pub kind: Option<StatementKind>,
     /// What the cache has to do with it.
     pub cache: Remembered,
-    /// FOUND_ROWS(), and ROW_COUNT() and diagnostics, of the attached connection are not those of the session.
-    pub foreign_rows: bool,
-    pub foreign_rest: bool,
+    /// What the attached connection has of another statement than the session's last.
+    pub foreign_parts: Foreign,
     /// The command at hand is a KILL that was sent ahead of the queue: whether the server has carried it out.
     pub kill: Option<bool>,
     /// The answer to the command at hand can be given again.
@@ -153,8 +153,7 @@ impl Sharing {
             known: None,
             kind: None,
             cache: Remembered::default(),
-            foreign_rows: false,
-            foreign_rest: false,
+            foreign_parts: Foreign::default(),
             kill: None,
             candidate: None,
             granted: None,
@@ -215,7 +214,8 @@ impl Sharing {
         let place = match there {
             Some(insert_id) => Place::Other { insert_id },
             // A statement that does not touch it has left the one that was there before.
-            None if foreign || self.is_foreign() => Place::Other { insert_id: self.insert_id_there },
+            None if foreign => Place::Other { insert_id: self.insert_id_there },
+            None if self.is_foreign() => Place::Touched,
             None => Place::Untouched,
         };
         self.doing
@@ -224,11 +224,7 @@ impl Sharing {
 
     /// Whether the command at hand asks for what the attached connection has of another statement than the session's last.
     fn is_foreign(&self) -> bool {
-        self.doing.with(|statement| {
-            let reads = |what| statement.reads.contains(what);
-            let rest = reads(Reads::ROW_COUNT) || reads(Reads::DIAGNOSTICS);
-            (self.foreign_rows && reads(Reads::FOUND_ROWS)) || (self.foreign_rest && rest)
-        })
+        self.doing.with(|statement| self.foreign_parts.concerns(statement.reads))
     }
 
     /// How the command at hand may change LAST_INSERT_ID(). Whoever keeps the connection may ask for it there later. (Only a
@@ -270,9 +266,7 @@ impl Sharing {
         self.statement_ended(command, walker.error(), walker.status(), walker.columns());
         let reports = self.tracker.finish(outcome.is_ok());
         let changes = reports.changes();
-        let Self {
-            wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_rows, foreign_rest, ..
-        } = self;
+        let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_parts, .. } = self;
         doing.with(|statement| {
             pins.end(statement, outcome);
             pins.add(wanted.learn(statement, outcome, &changes, memory));
@@ -282,10 +276,7 @@ impl Sharing {
             }
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
-                *foreign_rows &= statement.found_rows == FoundRows::Kept;
-                // What a procedure leaves is there alone, whatever it may have kept.
-                let called = statement.pins.contains(PinReason::Procedure);
-                *foreign_rest &= statement.keeps_diagnostics && outcome.is_ok() && !called;
+                foreign_parts.after(statement, outcome);
             } else {
                 leftovers.after_command(command, outcome.is_ok(), server);
                 if command == com::STMT_PREPARE && walker.ok().warnings > 0 {

@@ -201,6 +201,15 @@ impl Session {
         if let Some(reason) = asked.bound.as_ref().and_then(|bound| bound.refusal) {
             return Err(reason);
         }
+        let place = self.place();
+        let shared = cache.share == CacheShare::Grants;
+        if hints.is_some_and(|hints| hints.wipe) {
+            // Also where the session is not served itself.
+            if let Some(results) = self.results_id() {
+                let key = self.key(asked, results, place, shared);
+                self.worker.shared.cache().wipe(&Selector::all().key(&key));
+            }
+        }
         if let Some(reason) = self.state_refusal() {
             return Err(reason);
         }
@@ -212,9 +221,8 @@ impl Session {
             Schema::Unknown => return Err(Refusal::SessionUnknown),
             Schema::Known(_) | Schema::None => {}
         }
-        let place = self.place();
         let results = self.results_id().ok_or(Refusal::SessionUnknown)?;
-        let key = self.key(asked, results, place, cache.share == CacheShare::Grants);
+        let key = self.key(asked, results, place, shared);
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
         let epoch = self.worker.shared.names_changed();
         let names = judged.names(&schema, epoch, Instant::now());
@@ -230,9 +238,6 @@ impl Session {
             Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
         if let Some(hints) = hints {
             terms.ttl = hints.ttl.map_or(terms.ttl, |ttl| ttl.min(terms.ttl));
-            if hints.wipe {
-                self.worker.shared.cache().wipe(&Selector::all().key(&key));
-            }
         }
         let floor = if cache.own_writes { sharing.cache.wrote } else { None };
         let names_known = names.is_some();

@@ -96,6 +96,8 @@ impl Lost {
 pub enum Place {
     /// The connection of the last statement, and nothing has run there since.
     Untouched,
+    /// The connection that the session has, where LAST_INSERT_ID() is the session's, and the rest may be another statement's.
+    Touched,
     /// Another connection, or one that was used since. `insert_id` is what LAST_INSERT_ID() is there, if that is known.
     Other { insert_id: Option<u64> },
 }
@@ -279,8 +281,14 @@ impl Leftovers {
         if statement.insert_id != InsertId::Kept {
             reads = reads.union(Reads::LAST_INSERT_ID);
         }
-        let Place::Other { insert_id: there } = place else {
-            return if reads.is_none() { Next::Anywhere(Vec::new()) } else { Next::SameConnection };
+        let there = match place {
+            Place::Other { insert_id } => insert_id,
+            Place::Touched => {
+                reads = reads.minus(Reads::LAST_INSERT_ID);
+                None
+            }
+            Place::Untouched if reads.is_none() => return Next::Anywhere(Vec::new()),
+            Place::Untouched => return Next::SameConnection,
         };
         if reads.contains(Reads::LAST_INSERT_ID) && self.insert_id.is_some() && self.insert_id == there {
             reads = reads.minus(Reads::LAST_INSERT_ID);
