@@ -32,6 +32,9 @@ for family in mariadb mysql; do
   stage "differential sharing connections, all pinned, $family" \
     "$built/differential" --spawn --family "$family" --statements 20000 --sharing transaction --all-pinned --without-listed
   joined
+  stage "result cache against a model, $family" "$built/cachemodel" --family "$family" --steps 4000
+  stage "result cache against a model, hashes of 8 bits, $family" \
+    "$built/cachemodel" --family "$family" --steps 6000 --seed 2 --hash-bits 8
   stage "result cache, all at once, $family" "$built/cacherace" --family "$family" --seconds 6 --hash-bits 8
   # Alone: healthy clients are timed.
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
