@@ -211,24 +211,35 @@ impl Judgements {
         Self { places: Vec::new(), hasher, without: Vec::new() }
     }
 
-    pub fn of(&mut self, sql: &[u8], mode: LexMode, kind: StatementKind, command: RuleCommand) -> Found {
-        let mut without = std::mem::take(&mut self.without);
-        without.clear();
-        let has_key = without_numbers(sql, &mut without);
-        let known = has_key.then(|| self.find(&without, mode, command, false)).flatten();
+    /// What is known of a text. `without` is the text without numbers, where somebody has it already.
+    pub fn of(
+        &mut self,
+        sql: &[u8],
+        without: Option<&[u8]>,
+        mode: LexMode,
+        (kind, command): (StatementKind, RuleCommand),
+    ) -> Found {
+        let mut made = std::mem::take(&mut self.without);
+        made.clear();
+        let without = match without {
+            Some(without) => Some(without),
+            None => without_numbers(sql, &mut made).then_some(&*made),
+        };
+        let known = without.and_then(|without| self.find(without, mode, command, false));
         let known = known.or_else(|| self.find(sql, mode, command, true));
         let found = known.unwrap_or_else(|| {
             let judged = Arc::new(Judged::new(sql, mode, kind, command));
             // A number may stand for a column, and is then told in the digest.
-            let exact = !has_key || *without == *sql || Digest::of(&without, mode) != judged.digest;
-            let found = Found { judged, exact };
-            let key = if exact { sql } else { &without };
+            let same = |without: &&[u8]| *without != sql && Digest::of(without, mode) == judged.digest;
+            let key = without.filter(same);
+            let found = Found { judged: Arc::clone(&judged), exact: key.is_none() };
+            let key = key.unwrap_or(sql);
             if key.len() <= KEPT_MAX {
                 self.keep(key, mode, command, found.clone());
             }
             found
         });
-        self.without = without;
+        self.without = made;
         found
     }
 

@@ -43,6 +43,11 @@ impl Texts {
         self.places.get(place)?.as_ref().filter(|text| *text.key == *self.wanted && text.mode == mode)
     }
 
+    /// The text that was looked for last, without its numbers; `None` where they may count.
+    pub fn last(&self) -> Option<&[u8]> {
+        (!self.wanted.is_empty()).then_some(&*self.wanted)
+    }
+
     /// Keeps what the text is that was looked for last and not found, if its numbers cannot matter.
     pub fn keep(&mut self, facts: &Facts, doing: &Doing, mode: LexMode) {
         let kind = facts.kind();

@@ -160,7 +160,9 @@ impl Session {
         let mut learned = worker.learned.lock();
         let learned = &mut *learned;
         learned.rules.follow(&rules, server);
-        let found = learned.judgements.of(asked.sql, asked.mode, asked.kind, asked.command);
+        // The text of a query was looked for a moment ago.
+        let without = learned.texts.last().filter(|_| asked.command == RuleCommand::Query);
+        let found = learned.judgements.of(asked.sql, without, asked.mode, (asked.kind, asked.command));
         let set = &learned.rules.set;
         let selection = found.judged.selection(set, asked.sql, asked.mode, found.exact);
         if selection.is_empty() {

@@ -66,5 +66,5 @@ fn may_end_with_comment(sql: &[u8], mode: LexMode) -> bool {
     sql.last().is_some_and(|byte| mode.charset.is_blank(*byte))
         || sql.ends_with(b"*/")
         || memchr(b'#', sql).is_some()
-        || memmem::find(sql, b"--").is_some()
+        || memchr(b'-', sql).is_some_and(|at| memmem::find(&sql[at..], b"--").is_some())
 }
