@@ -251,7 +251,11 @@ impl Session {
 
     /// The server's connection has ended. What is still at hand of an older answer may stand in for the one that will not come.
     fn lost(&mut self, cx: &mut Context<'_>, reason: CloseReason) -> Result<Turn, Exit> {
+        let replaceable = self.sharing.as_ref().is_some_and(|sharing| sharing.is_replaceable());
         if self.is_behind() {
+            if !replaceable {
+                return Err(Exit::Close(reason));
+            }
             self.drop_link();
             self.phase = Phase::Idle;
             self.give_up_behind(Refusal::Cut);
@@ -259,6 +263,7 @@ impl Session {
         }
         let nothing_sent = self.phase == Phase::Answer && self.current.bytes_out == 0;
         if nothing_sent
+            && replaceable
             && self.server.held.is_empty()
             && let Some(entry) = self.stale(SERVER_LOST)
         {

@@ -366,7 +366,7 @@ impl Session {
     }
 
     fn shut_down(&self) -> Exit {
-        if self.phase != Phase::Idle {
+        if self.phase != Phase::Idle && !self.is_behind() {
             let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
             return Exit::Tell(CloseReason::Draining, ErrPacket::new(SERVER_LOST, b"08S01", text));
         }
@@ -384,6 +384,7 @@ impl Session {
         let mut client = self.client.take();
         if self.walker.at_boundary() {
             let seq = match (self.phase, &self.server.renumber) {
+                _ if self.is_behind() => 0,
                 // A command that waits for a connection was read, and is what this answers.
                 (Phase::Idle, _) => u8::from(self.is_queued()),
                 (_, Some(renumber)) => renumber.next(self.current.bytes_in),
@@ -401,8 +402,7 @@ impl Session {
 
     /// How the server splits a statement of this session into tokens.
     pub fn lex_mode(&self) -> LexMode {
-        let flags = self.walker.status();
-        let family = self.server.family;
+        let (flags, family) = (self.walker.status(), self.server.family);
         LexMode {
             family,
             server_version: self.server.version,

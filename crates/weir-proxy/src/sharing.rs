@@ -356,6 +356,13 @@ impl Sharing {
         self.pins.why().without(COURTESY).is_empty()
     }
 
+    /// Whether another connection can take the place of the attached one, and nothing of the session is lost.
+    pub fn is_replaceable(&self) -> bool {
+        const MOVES: PinSet =
+            PinSet::of(&[PinReason::SessionMode, PinReason::FoundRows, PinReason::RowCount]);
+        self.wanted.is_known() && self.pins.why().without(MOVES).is_empty()
+    }
+
     pub fn must_read_back(&self) -> bool {
         self.rebase.is_some() || !self.wanted.is_known() || self.leftovers.owes() != Reads::NONE
     }
