@@ -289,7 +289,10 @@ impl<'a> Session<'a> {
         let refused = async |client: &mut Client| {
             client.send(code, &body).await.ok()?;
             let response = client.receive(code).await.ok()?;
-            (!response.closed).then_some(response.err().cloned())
+            // The session's own end, which came while its KILL waited.
+            let ended =
+                response.err().is_some_and(|err| matches!(err.code, 1927 | 1053 | 1158 | 2013 | 4031));
+            (!response.closed && !ended).then_some(response.err().cloned())
         };
         match refused(&mut self.client).await {
             Some(None) => true,
