@@ -21,7 +21,7 @@ use weir_cache::{Ask, Entry, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
 use weir_model::rule::CacheMode;
 use weir_policy::ConnectionRules;
-use weir_session::{Outcome, Schema, State};
+use weir_session::{Leftovers, Outcome, Schema, Server, State};
 use weir_wire::command::{self as com, shape};
 
 /// What becomes of a statement.
@@ -237,19 +237,28 @@ impl Session {
             com::STMT_EXECUTE => sharing.doing_prepared(mode),
             _ => sharing.read.take().unwrap_or(Doing::Command(com::SLEEP)),
         };
-        (sharing.succeeded, sharing.facts) = (true, None);
         let outcome = Outcome::Rows { status: about.status, rows: about.rows, warnings: 0 };
-        let Sharing { pins, leftovers, doing, .. } = &mut **sharing;
+        sharing.as_if_run(outcome, server, |leftovers| {
+            if let Some(found_rows) = about.found_rows {
+                leftovers.calculated(found_rows, about.warnings > 0);
+            }
+        });
+    }
+}
+
+impl Sharing {
+    /// The statement at hand was answered by Weir, and the session is as after a run of it; `more` is what only the answer tells of
+    /// what it left.
+    pub(crate) fn as_if_run(&mut self, outcome: Outcome, server: Server, more: impl FnOnce(&mut Leftovers)) {
+        (self.succeeded, self.facts, self.executing) = (true, None, None);
+        let Self { pins, leftovers, doing, .. } = self;
         doing.with(|statement| {
             pins.end(statement, outcome);
             leftovers.after(statement, outcome);
         });
-        if let Some(found_rows) = about.found_rows {
-            leftovers.calculated(found_rows, about.warnings > 0);
-        }
+        more(leftovers);
         pins.hold(leftovers.holds(server));
         // The connection that it may have holds what an older statement left.
-        sharing.foreign_parts = Foreign::ALL;
-        sharing.executing = None;
+        self.foreign_parts = Foreign::ALL;
     }
 }

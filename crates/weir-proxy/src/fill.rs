@@ -3,7 +3,7 @@
 
 use crate::attach::ask;
 use crate::foreign::Foreign;
-use crate::judged::Names;
+use crate::judged::{Names, Reads};
 use crate::resolve;
 use crate::session::{Exit, Session};
 use crate::wish::{Wish, owes_found_rows};
@@ -107,6 +107,15 @@ impl Filling {
         }
     }
 
+    /// It is known now what its names stand for, and so what it is about.
+    fn reads(&mut self, session: &Session, reads: Reads) {
+        let Wish { judged, rule: (rules, rule), schema, .. } = &self.wish;
+        let scope = session.scope(judged, (rules, *rule), schema, Some(reads));
+        if let (To::Store(ticket), Some(scope)) = (&mut self.to, scope) {
+            ticket.set_scope(scope);
+        }
+    }
+
     fn store(self, cache: &Cache, mut about: About) {
         let now = Instant::now();
         let Self { wish, to, bytes, sent, .. } = self;
@@ -148,7 +157,7 @@ impl Session {
         }
         let compared = matches!(filling.to, To::Verify(_) | To::Grant);
         let owes = owes_found_rows(&sharing.doing);
-        if compared || (filling.wish.names_known && !owes) {
+        if compared || (filling.wish.reads.is_some() && !owes) {
             return filling.store(self.worker.shared.cache(), about);
         }
         let about = About { found_rows: owes.then_some(0), ..about };
@@ -269,7 +278,7 @@ pub(crate) async fn finish(session: &mut Session) -> Result<(), Exit> {
 }
 
 async fn ask_behind(session: &mut Session) -> io::Result<()> {
-    let Some(filling) = session.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) else {
+    let Some(mut filling) = session.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) else {
         return Ok(());
     };
     let Some(mut about) = filling.done else { return Ok(()) };
@@ -286,19 +295,27 @@ async fn ask_behind(session: &mut Session) -> io::Result<()> {
     sharing.pins.hold(sharing.leftovers.holds(server));
     if about.warnings > 0 && about.found_rows.is_none() {
         filling.give_up(Refusal::FoundRows);
-    } else if let Err(why) = names(session, &filling.wish).await? {
-        filling.give_up(why);
-    } else {
-        filling.store(session.worker.shared.cache(), about);
+        return awaited(session).await;
     }
+    match names(session, &filling.wish).await? {
+        Err(why) => filling.give_up(why),
+        Ok(reads) => {
+            filling.reads(session, reads);
+            filling.store(session.worker.shared.cache(), about);
+        }
+    }
+    awaited(session).await
+}
+
+async fn awaited(session: &mut Session) -> io::Result<()> {
     // While it was idle, its end was waited for.
     poll_fn(|cx| session.server.stream.poll_still(cx)).await
 }
 
 /// Asks the server what the statement's names stand for, if that is not known.
-async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<(), Refusal>> {
-    if wish.names_known {
-        return Ok(Ok(()));
+async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, Refusal>> {
+    if let Some(reads) = wish.reads {
+        return Ok(Ok(reads));
     }
     let epoch = session.worker.shared.names_changed();
     let at = Instant::now();

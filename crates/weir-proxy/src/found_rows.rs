@@ -4,7 +4,6 @@ use crate::cached::Cached;
 use crate::doing::Doing;
 use crate::foreign::Foreign;
 use crate::session::{Exit, Session};
-use crate::sharing::Sharing;
 use std::collections::HashMap;
 use std::task::Context;
 use weir_model::ServerFamily;
@@ -95,18 +94,11 @@ impl Session {
         let server = self.server_kind();
         if let Some(sharing) = &mut self.sharing {
             sharing.doing = sharing.read.take().unwrap_or(Doing::Command(com::SLEEP));
-            (sharing.succeeded, sharing.facts) = (true, None);
-            let outcome = Outcome::Rows { status, rows: 1, warnings: 0 };
-            let Sharing { pins, leftovers, doing, .. } = &mut **sharing;
-            doing.with(|statement| {
-                pins.end(statement, outcome);
-                leftovers.after(statement, outcome);
+            sharing.as_if_run(Outcome::Rows { status, rows: 1, warnings: 0 }, server, |leftovers| {
+                if warns {
+                    leftovers.told_found_rows();
+                }
             });
-            if warns {
-                leftovers.told_found_rows();
-            }
-            pins.hold(leftovers.holds(server));
-            sharing.foreign_parts = Foreign::ALL;
         }
         self.answer(cx, com::QUERY, len, &answer)?;
         Ok(Cached::Answered)

@@ -61,6 +61,8 @@ pub(crate) struct ScopeOf {
     pub rule: RuleIndex,
     pub user: Arc<[u8]>,
     pub schema: Schema,
+    /// `None`: not known yet.
+    pub reads: Option<Reads>,
 }
 
 /// The server has answered this user.
@@ -72,6 +74,15 @@ struct Granted {
     at: Instant,
 }
 
+/// What the names of a text stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Tables, and these are all.
+    Tables,
+    /// Views among them: the tables behind those are not told here.
+    Views,
+}
+
 /// What the server has said about the names of a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
@@ -79,7 +90,7 @@ pub(crate) struct Names {
     /// [`crate::Shared::names_changed`] before it was asked.
     pub epoch: u64,
     pub at: Instant,
-    pub verdict: Result<(), Refusal>,
+    pub verdict: Result<Reads, Refusal>,
 }
 
 impl CacheHints {
@@ -144,9 +155,9 @@ impl Judged {
     }
 
     /// What is known of the names; `None`: the server must be asked.
-    pub fn names(&self, schema: &Schema, epoch: u64, now: Instant) -> Option<Result<(), Refusal>> {
+    pub fn names(&self, schema: &Schema, epoch: u64, now: Instant) -> Option<Result<Reads, Refusal>> {
         if self.facts.tables.is_empty() {
-            return Some(Ok(()));
+            return Some(Ok(Reads::Tables));
         }
         let beside = self.beside.lock();
         let known = beside.names.iter().find(|known| known.schema == *schema)?;

@@ -4,6 +4,7 @@
 //! The questions are asked as the session's own user, so what it may not see is not resolved, and not kept.
 
 use crate::fill::ask_text;
+use crate::judged::Reads;
 use crate::session::Session;
 use crate::wish::{Wish, refusal};
 use std::fmt::Write;
@@ -26,13 +27,13 @@ const ENGINES: [&str; 10] =
 ///
 /// # Errors
 /// The connection is of no more use.
-pub(crate) async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<(), Refusal>> {
+pub(crate) async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, Refusal>> {
     let schema = match &wish.schema {
         Schema::Known(name) => Some(name.to_vec()),
         Schema::None | Schema::Unknown => None,
     };
     let mut open: Vec<(TableName, usize)> = wish.judged.facts.tables.iter().map(|t| (t.clone(), 0)).collect();
-    let mut asked = 0;
+    let (mut asked, mut reads) = (0, Reads::Tables);
     while let Some((table, depth)) = open.pop() {
         asked += 1;
         let of = table.schema.as_deref().or(schema.as_deref());
@@ -44,17 +45,23 @@ pub(crate) async fn names(session: &mut Session, wish: &Wish) -> io::Result<Resu
             return Ok(Err(Refusal::Unresolved));
         }
         match look(session, &of, name, wish.cache.views).await? {
-            Seen::Plain => {}
+            Seen::Table => {}
+            Seen::AnyView => reads = Reads::Views,
             Seen::Refused(why) => return Ok(Err(why)),
-            Seen::View(tables) => open.extend(tables.into_iter().map(|table| (table, depth + 1))),
+            Seen::View(tables) => {
+                reads = Reads::Views;
+                open.extend(tables.into_iter().map(|table| (table, depth + 1)));
+            }
         }
     }
-    Ok(Ok(()))
+    Ok(Ok(reads))
 }
 
 /// What one name stands for.
 enum Seen {
-    Plain,
+    Table,
+    /// A view whose definition does not matter to the rule.
+    AnyView,
     /// A view on these.
     View(Vec<TableName>),
     Refused(Refusal),
@@ -68,13 +75,13 @@ async fn look(session: &mut Session, schema: &str, name: &str, views: bool) -> i
     match (kind.as_str(), text(1)) {
         ("BASE TABLE" | "SYSTEM VERSIONED", Some(engine)) if ENGINES.contains(&engine.as_str()) => {
             match (count(2), count(3)) {
-                (Some(0), Some(0)) => Ok(Seen::Plain),
+                (Some(0), Some(0)) => Ok(Seen::Table),
                 (Some(0), Some(_)) => generated(session, schema, name).await,
                 (Some(_), _) => Ok(Seen::Refused(Refusal::TimeValue)),
                 (None, _) => Ok(Seen::Refused(Refusal::Unresolved)),
             }
         }
-        ("VIEW", _) if views => Ok(Seen::Plain),
+        ("VIEW", _) if views => Ok(Seen::AnyView),
         ("VIEW", _) if count(2) != Some(0) => Ok(Seen::Refused(Refusal::TimeValue)),
         ("VIEW", _) => view(session, schema, name).await,
         ("TEMPORARY" | "TEMPORARY TABLE", _) => Ok(Seen::Refused(Refusal::TemporaryTable)),
@@ -97,7 +104,7 @@ fn question(schema: &str, name: &str) -> String {
 /// Computed columns: MySQL allows nothing in them that is not deterministic, MariaDB does.
 async fn generated(session: &mut Session, schema: &str, name: &str) -> io::Result<Seen> {
     if session.server.family == ServerFamily::MySql {
-        return Ok(Seen::Plain);
+        return Ok(Seen::Table);
     }
     let (quoted_schema, quoted_name) = (quoted(schema), quoted(name));
     // What is too long for it is cut, and then not understood.
@@ -108,7 +115,7 @@ async fn generated(session: &mut Session, schema: &str, name: &str) -> io::Resul
     let row = ask_text(session, &sql).await?;
     let Some(text) = row.first().cloned().flatten() else { return Ok(Seen::Refused(Refusal::Unresolved)) };
     Ok(match judged(session, &format!("SELECT {text}")) {
-        Ok(tables) if tables.is_empty() => Seen::Plain,
+        Ok(tables) if tables.is_empty() => Seen::Table,
         Ok(_) => Seen::Refused(Refusal::Unresolved),
         Err(why) => Seen::Refused(why),
     })

@@ -1,7 +1,7 @@
 //! What the rules, its text and its session say about caching a statement.
 
 use crate::doing::Doing;
-use crate::judged::{CacheHints, Found, Judged, ScopeOf};
+use crate::judged::{CacheHints, Found, Judged, Reads, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
 use std::cell::Cell;
@@ -27,6 +27,8 @@ const TYPE_TIME: u8 = 11;
 pub(crate) struct Wish {
     pub judged: Arc<Judged>,
     pub scope: Arc<Scope>,
+    /// The rule that decides, in its list.
+    pub rule: (Arc<Rules>, RuleIndex),
     pub cache: Arc<CacheRule>,
     pub terms: Terms,
     pub key: Vec<u8>,
@@ -37,8 +39,8 @@ pub(crate) struct Wish {
     pub epoch: u64,
     /// Its user may read what others have asked for.
     pub granted: bool,
-    /// The server has said that its names are what they seem to be.
-    pub names_known: bool,
+    /// What its names stand for, if the server has said so.
+    pub reads: Option<Reads>,
     /// When the session's last write was acknowledged, if that counts.
     pub floor: Option<Instant>,
 }
@@ -227,24 +229,21 @@ impl Session {
         let key = self.key(asked, results, place, shared);
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
         let epoch = self.worker.shared.names_changed();
-        let names = judged.names(&schema, epoch, Instant::now());
-        if let Some(Err(reason)) = names {
-            return Err(reason);
-        }
+        let reads = judged.names(&schema, epoch, Instant::now()).transpose()?;
         let user = &sharing.key.user;
         // Who has not been answered by the server itself is, and then shares what others have asked for.
         let granted =
             cache.share == CacheShare::User || judged.is_granted(user, &schema, epoch, Instant::now());
-        let scope = self.scope(judged, rules, rule, &schema).ok_or(Refusal::NoRule)?;
+        let scope = self.scope(judged, (rules, rule), &schema, reads).ok_or(Refusal::NoRule)?;
         let mut terms =
             Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
         if let Some(hints) = hints {
             terms.ttl = hints.ttl.map_or(terms.ttl, |ttl| ttl.min(terms.ttl));
         }
         let floor = if cache.own_writes { sharing.cache.wrote } else { None };
-        let names_known = names.is_some();
         let judged = Arc::clone(judged);
-        Ok(Wish { judged, scope, cache, terms, key, place, schema, epoch, granted, names_known, floor })
+        let rule = (Arc::clone(rules), rule);
+        Ok(Wish { judged, scope, rule, cache, terms, key, place, schema, epoch, granted, reads, floor })
     }
 
     /// Which server answers, or would.
@@ -319,12 +318,13 @@ impl Session {
         key
     }
 
-    fn scope(
+    /// What an answer is about, by what its names are known to stand for.
+    pub(crate) fn scope(
         &self,
         judged: &Judged,
-        rules: &Arc<Rules>,
-        rule: RuleIndex,
+        (rules, rule): (&Arc<Rules>, RuleIndex),
         schema: &Schema,
+        reads: Option<Reads>,
     ) -> Option<Arc<Scope>> {
         let sharing = self.sharing.as_ref()?;
         let counted = Arc::clone(rules.cached(rule)?);
@@ -340,14 +340,23 @@ impl Session {
                 let of = table.schema.as_deref().map_or_else(|| default.clone(), text);
                 Table::new(&of, &text(&table.name))
             };
-            let tables = judged.facts.tables.iter().map(table).collect();
+            // Which tables are behind views is not told, so a wipe of any covers them.
+            let tables = match reads {
+                Some(Reads::Tables) => Tables::Known(judged.facts.tables.iter().map(table).collect()),
+                Some(Reads::Views) | None => Tables::Unknown,
+            };
             let scope = Scope::new(counted, judged.digest.id.0, &text(&user))
                 .with_schema(&default)
-                .with_tables(Tables::Known(tables));
+                .with_tables(tables);
             tags.iter().fold(scope, |scope, tag| scope.with_tag(tag))
         };
-        let of =
-            ScopeOf { generation: rules.generation, rule, user: Arc::clone(&user), schema: schema.clone() };
+        let of = ScopeOf {
+            generation: rules.generation,
+            rule,
+            user: Arc::clone(&user),
+            schema: schema.clone(),
+            reads,
+        };
         Some(judged.scope(of, make))
     }
 }

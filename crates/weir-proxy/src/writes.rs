@@ -29,8 +29,7 @@ impl Session {
                 let plain = sharing
                     .doing
                     .with(|statement| statement.pins.without(PinReason::FoundRows.into()).is_empty());
-                matches!(kind, Some(StatementKind::Use | StatementKind::Set))
-                    || (plain && kind == Some(StatementKind::Read))
+                plain && matches!(kind, Some(StatementKind::Read | StatementKind::Use | StatementKind::Set))
             }
             _ => false,
         };

@@ -351,6 +351,8 @@ async fn answers_that_have_changed_are_counted_with_their_age() {
     let [mut client] = clients(&weir, "api_stale").await;
     assert_eq!(value(&mut client, 1).await, "one");
     assert_eq!(value(&mut client, 1).await, "one");
+    // What runs behind the answer is over when the next command is taken.
+    shown(&mut client, "client_id").await;
     change(&server, "UPDATE api_stale.t SET v='new'").await;
     assert_eq!(value(&mut client, 1).await, "one");
     until("it is compared", async || {

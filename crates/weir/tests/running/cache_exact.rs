@@ -286,3 +286,25 @@ async fn another_user_of_the_same_connection_has_other_rules() {
         assert_eq!(value(&mut client, 1).await, "again", "{flavor:?}: no rule is about this user");
     }
 }
+
+#[tokio::test]
+async fn what_changes_a_table_ends_what_came_out_of_views_on_it() {
+    for (flavor, server) in &both() {
+        table(server, "ca_view").await;
+        change(server, "CREATE VIEW ca_view.w AS SELECT id, v FROM ca_view.t").await;
+        let weir = sharing(server, 8, "", ALL);
+        let [mut one, mut two] = clients(&weir, "ca_view").await;
+        // Once with what its names stand for looked up behind it, and once with that known before.
+        for (n, sql) in ["SELECT v FROM w WHERE id=1", "SELECT v FROM w WHERE id=1 "].iter().enumerate() {
+            change(server, &format!("UPDATE ca_view.t SET v='{n}'")).await;
+            for _ in 0..=n {
+                two.run(&format!("/*wipe*/ {sql}")).await.unwrap();
+            }
+            assert_eq!(row(&mut two, sql).await, n.to_string(), "{flavor:?}");
+            change(server, "UPDATE ca_view.t SET v='changed'").await;
+            assert_eq!(row(&mut two, sql).await, n.to_string(), "{flavor:?}: out of memory");
+            one.run(&format!("ALTER TABLE t ADD COLUMN c{n} INT")).await.unwrap();
+            assert_eq!(row(&mut two, sql).await, "changed", "{flavor:?}, {n}");
+        }
+    }
+}
