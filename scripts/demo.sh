@@ -8,18 +8,13 @@
 # WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the thirteen measurements takes; DEMO_PORT=6033 is where Weir listens.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-PATH=$PATH:/usr/sbin:/sbin
+. scripts/throwaway.sh
 
 home=$PWD/.cache/demo
 weir=${WEIR_BIN:-target/release/weir}
-# What the kernel calls its process.
-weir_name=$(basename "$weir")
-weir_name=${weir_name:0:15}
 seconds=${DEMO_SECONDS:-5}
 user=demo password=demo schema=demo
 server_pid='' weir_pid='' server_port='' weir_port=''
-# A second Weir, whose clients share connections, for as long as its measurement takes.
-shared_pid=''
 
 main() {
   mkdir -p "$home"
@@ -51,49 +46,25 @@ main() {
 step() { printf '\n[%d/5] %s\n' "$1" "$2"; }
 say() { printf '      %s\n' "$*"; }
 
-# Says what went wrong ($1), shows the end of the log that tells why ($2), and ends the demo.
-die() {
-  printf '\ndemo: %s; the end of %s:\n' "$1" "${2#"$PWD"/}" >&2
-  tail -n 20 "$2" >&2
-  exit 1
-}
-
 # ---- the server -----------------------------------------------------------------------------------------------------
 
 start_server() {
   server_port=$(free_port 23306)
-  [ -f "$home/ready" ] && [ "$(cat "$home/ready")" = "$(mariadbd --version)" ] || make_data
-  launch_server
-  say "$(mariadbd --version | grep -o '[0-9.]*-MariaDB' | head -1) at 127.0.0.1:$server_port, data in ${home#"$PWD"/}"
-  if [ ! -f "$home/loaded" ]; then
-    say "filling 4 tables with 25,000 rows each"
-    sysbench_at "$server_port" oltp_read_write 4 prepare >"$home/prepare.log" 2>&1 ||
-      die "sysbench cannot fill the tables" "$home/prepare.log"
-    touch "$home/loaded"
-  fi
-}
-
-make_data() {
-  say "making a data directory"
-  rm -rf "$home/data" "$home/ready" "$home/loaded"
-  mariadb-install-db --no-defaults "--user=$(id -un)" --auth-root-authentication-method=normal --skip-test-db \
-    "--datadir=$home/data" >"$home/install.log" 2>&1 || die "mariadb-install-db failed" "$home/install.log"
-  mariadbd --version >"$home/ready"
-}
-
-launch_server() {
+  if make_data mariadb "$home/server"; then say "made a data directory"; fi
   cat >"$home/accounts.sql" <<SQL
 CREATE DATABASE IF NOT EXISTS $schema;
 CREATE OR REPLACE USER $user@'%' IDENTIFIED BY '$password';
 GRANT ALL PRIVILEGES ON $schema.* TO $user@'%';
 SQL
-  # In a session of its own, so that Ctrl-C here does not end it before this script has spoken.
-  setsid mariadbd --no-defaults "--user=$(id -un)" "--datadir=$home/data" "--socket=$home/server.sock" \
-    "--pid-file=$home/mariadbd.pid" --bind-address=127.0.0.1 "--port=$server_port" --skip-name-resolve \
-    --max-connections=500 --innodb-buffer-pool-size=256M --innodb-flush-log-at-trx-commit=0 --skip-log-bin \
-    "--init-file=$home/accounts.sql" </dev/null >"$home/server.log" 2>&1 &
-  server_pid=$!
-  await_port "$server_port" "$server_pid" || die "the MariaDB server did not start" "$home/server.log"
+  launch_server mariadb "$home/server" "$server_port" "--init-file=$home/accounts.sql"
+  server_pid=$pid
+  say "MariaDB $(server_version mariadb) at 127.0.0.1:$server_port, data in ${home#"$PWD"/}"
+  if [ ! -f "$home/server/loaded" ]; then
+    say "filling 4 tables with 25,000 rows each"
+    sysbench_at "$server_port" oltp_read_write 4 prepare >"$home/prepare.log" 2>&1 ||
+      die "sysbench cannot fill the tables" "$home/prepare.log"
+    touch "$home/server/loaded"
+  fi
 }
 
 # ---- Weir -----------------------------------------------------------------------------------------------------------
@@ -101,11 +72,22 @@ SQL
 start_weir() {
   weir_port=$(free_port "${DEMO_PORT:-6033}")
   weir_config "$weir_port" session >"$home/weir.toml"
-  setsid "$weir" run -c "$home/weir.toml" </dev/null >"$home/weir.log" 2>&1 &
-  weir_pid=$!
-  await_port "$weir_port" "$weir_pid" || die "Weir did not start" "$home/weir.log"
+  launch_weir weir "$weir_port"
+  weir_pid=$pid
   say "$weir run -c ${home#"$PWD"/}/weir.toml, at 127.0.0.1:$weir_port"
 }
+
+# A second Weir, whose clients share connections, with the configuration $1: its port, its admin port and its process.
+second_port='' second_admin='' second_pid=''
+start_second() {
+  second_port=$(free_port $((weir_port + 1)))
+  second_admin=$(free_port $((second_port + 1)))
+  weir_config "$second_port" transaction | sed "/^mysql = /a admin = \"127.0.0.1:$second_admin\"" >"$home/$1.toml"
+  launch_weir "$1" "$second_port"
+  second_pid=$pid
+}
+
+end_second() { end_process "$second_pid" "$(birth_of "$second_pid")" || true; }
 
 # A configuration that listens at port $1 and shares connections as $2 says.
 weir_config() {
@@ -148,59 +130,45 @@ measure() {
 # 256 clients on the connections that they need, through a Weir of their own.
 shared_row='' shared_connections=0
 measure_shared() {
-  local port admin direct through work=oltp_point_select clients=256 watch
-  port=$(free_port $((weir_port + 1)))
-  admin=$(free_port $((port + 1)))
-  weir_config "$port" transaction >"$home/shared.toml"
-  sed -i "/^mysql = /a admin = \"127.0.0.1:$admin\"" "$home/shared.toml"
-  setsid "$weir" run -c "$home/shared.toml" </dev/null >"$home/shared.log" 2>&1 &
-  shared_pid=$!
-  await_port "$port" "$shared_pid" || die "the Weir that shares connections did not start" "$home/shared.log"
+  local direct through work=oltp_point_select clients=256 watch
+  start_second shared
   printf '      %-18s %3d clients  direct ' "$work" "$clients"
   direct=$(sysbench_run "$server_port" "$server_pid" "$work" "$clients")
   printf '%8s/s   sharing      ' "$(digits "${direct%% *}")"
   : >"$home/connections"
-  (while sleep 0.2; do connections_at "$admin"; done >>"$home/connections") &
+  (while sleep 0.2; do connections_at "$second_admin"; done >>"$home/connections") &
   watch=$!
-  through=$(sysbench_run "$port" "$shared_pid" "$work" "$clients")
+  through=$(sysbench_run "$second_port" "$second_pid" "$work" "$clients")
   kill "$watch"
   wait "$watch" 2>/dev/null || true
   printf '%8s/s\n' "$(digits "${through%% *}")"
   shared_connections=$(sort -n "$home/connections" | tail -n 1)
   shared_row="$work $clients $direct $through"
-  end_process "$shared_pid" "$weir_name" || true
-  shared_pid=''
+  end_second
 }
 
 # The same work three times: directly, through Weir, and through Weir with one rule that is added while it runs.
 cached_rows=()
 measure_cached() {
-  local port admin work=oltp_read_only clients=64 direct through cached before
-  port=$(free_port $((weir_port + 1)))
-  admin=$(free_port $((port + 1)))
-  weir_config "$port" transaction >"$home/cached.toml"
-  sed -i "/^mysql = /a admin = \"127.0.0.1:$admin\"" "$home/cached.toml"
-  setsid "$weir" run -c "$home/cached.toml" </dev/null >"$home/cached.log" 2>&1 &
-  shared_pid=$!
-  await_port "$port" "$shared_pid" || die "the Weir for the cache did not start" "$home/cached.log"
+  local work=oltp_read_only clients=64 direct through cached before
+  start_second cached
   # What is read often: a thousand rows.
   more=(--skip-trx=on --tables=1 --table-size=1000)
   printf '      %-18s %3d clients  direct ' "$work" "$clients"
   direct=$(sysbench_run "$server_port" "$server_pid" "$work" "$clients")
   printf '%8s/s   through Weir ' "$(digits "${direct%% *}")"
-  through=$(sysbench_run "$port" "$server_pid" "$work" "$clients")
+  through=$(sysbench_run "$second_port" "$server_pid" "$work" "$clients")
   printf '%8s/s\n' "$(digits "${through%% *}")"
   say "weir rules add -c ${home#"$PWD"/}/cached.toml --name reads --match-kind read --match-schema $schema --ttl 1h"
   "$weir" rules add -c "$home/cached.toml" --name reads --match-kind read --match-schema "$schema" --ttl 1h \
     >"$home/rules.log" 2>&1 || die "the rule could not be added" "$home/rules.log"
-  before=$(cache_counts "$admin")
+  before=$(cache_counts "$second_admin")
   printf '      %-18s %3d clients  with that rule ' "$work" "$clients"
-  cached=$(sysbench_run "$port" "$server_pid" "$work" "$clients")
+  cached=$(sysbench_run "$second_port" "$server_pid" "$work" "$clients")
   printf '%8s/s\n' "$(digits "${cached%% *}")"
   more=()
-  cached_rows=("directly|$direct|-" "through Weir|$through|-" "with the rule|$cached|$(hit_ratio "$before" "$(cache_counts "$admin")")")
-  end_process "$shared_pid" "$weir_name" || true
-  shared_pid=''
+  cached_rows=("directly|$direct|-" "through Weir|$through|-" "with the rule|$cached|$(hit_ratio "$before" "$(cache_counts "$second_admin")")")
+  end_second
 }
 
 # Hits and misses of the Weir whose metrics are at port $1.
@@ -213,14 +181,6 @@ hit_ratio() {
     split(before, b); split(after, a); hits = a[1] - b[1]; all = hits + a[2] - b[2]
     printf "%.0f%%\n", all ? 100 * hits / all : 0
   }'
-}
-
-metrics_at() {
-  local metrics
-  exec {metrics}<>"/dev/tcp/127.0.0.1/$1"
-  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&"$metrics"
-  cat <&"$metrics"
-  exec {metrics}>&-
 }
 
 # The server connections of the Weir whose metrics are at port $1.
@@ -304,62 +264,26 @@ print_how_to() {
   echo "  target/release/weir run --backend HOST:3306 --listen 127.0.0.1:6033"
 }
 
-# ---- starting and ending processes ----------------------------------------------------------------------------------
+# ---- the end --------------------------------------------------------------------------------------------------------
 
 finish() {
   local status=$?
-  if [ "$status" -eq 0 ] && [ -n "${KEEP-}" ] && [ -n "$weir_pid" ]; then
-    printf '%s %s\n%s %s\n' "$weir_pid" "$weir_name" "$server_pid" mariadbd >"$home/running"
+  if [ "$status" -eq 0 ] && [ -n "${KEEP-}" ]; then
+    printf '%s\n' "${started[@]}" >"$home/running"
     disown -a
     return
   fi
-  end_process "$shared_pid" "$weir_name" || true
-  end_process "$weir_pid" "$weir_name" || true
-  end_process "$server_pid" mariadbd || true
+  end_started
 }
 
 stop_earlier() {
   [ -f "$home/running" ] || return 0
-  local pid name
-  while read -r pid name; do
-    ! end_process "$pid" "$name" || echo "demo: ended the $name of an earlier run"
-  done <"$home/running"
+  local pid birth name
+  while read -r pid birth; do
+    name=$(cat "/proc/$pid/comm" 2>/dev/null) || true
+    ! end_process "$pid" "$birth" || echo "demo: ended the $name of an earlier run"
+  done < <(tac "$home/running")
   rm -f "$home/running"
 }
-
-# Ends process $1 if it still is the program $2, and waits until it is gone.
-end_process() {
-  [ -n "$1" ] && [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] || return 1
-  kill "$1" 2>/dev/null || return 1
-  local i
-  for ((i = 0; i < 300; i++)); do
-    [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] || return 0
-    grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null && return 0
-    sleep 0.1
-  done
-  kill -9 "$1" 2>/dev/null || true
-}
-
-listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-
-free_port() {
-  local port=$1
-  while listens "$port"; do port=$((port + 1)); done
-  echo "$port"
-}
-
-# Waits up to 30 s until port $1 is served; fails at once when process $2 has ended.
-await_port() {
-  local i
-  for ((i = 0; i < 300; i++)); do
-    ! listens "$1" || return 0
-    kill -0 "$2" 2>/dev/null || return 1
-    sleep 0.1
-  done
-  return 1
-}
-
-# 12345 -> 12,345
-digits() { printf '%s' "$1" | sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta'; }
 
 main "$@"
