@@ -1,12 +1,15 @@
 # Each target is a script of its own; this file only names them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench experiments fuzz soak deps
+.PHONY: help demo wordpress test lint bench experiments fuzz soak deps
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Weir in front of a throwaway server, measured with sysbench (KEEP=1 leaves it running)
 	@scripts/demo.sh
+
+wordpress: ## A blog of WordPress directly and through Weir with cache rules: the same pages, and how long they take (ARGS="--family mysql")
+	@scripts/wordpress.sh $(ARGS)
 
 test: ## All tests, against real MariaDB and MySQL servers
 	@scripts/test.sh

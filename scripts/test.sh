@@ -36,6 +36,7 @@ for family in mariadb mysql; do
   stage "result cache against a model, hashes of 8 bits, $family" \
     "$built/cachemodel" --family "$family" --steps 6000 --seed 2 --hash-bits 8
   stage "result cache, all at once, $family" "$built/cacherace" --family "$family" --seconds 6 --hash-bits 8
+  WEIR_BIN=$built/weir WORDPRESS_POSTS=60 stage "pages of WordPress, $family" scripts/wordpress.sh --family "$family" --compare
   # Alone: healthy clients are timed.
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
 done

@@ -56,7 +56,7 @@ launch_server() {
   # shellcheck disable=SC2046 # words of a command
   start "$folder/server.log" $(server_program "$family") "--user=$(id -un)" "--datadir=$folder/data" \
     "--socket=$folder/server.sock" "--pid-file=$folder/server.pid" --bind-address=127.0.0.1 "--port=$port" --skip-name-resolve \
-    --max-connections=500 --innodb-buffer-pool-size=256M --innodb-flush-log-at-trx-commit=0 --skip-log-bin "$@"
+    --secure-file-priv= --max-connections=500 --innodb-buffer-pool-size=256M --innodb-flush-log-at-trx-commit=0 --skip-log-bin "$@"
   await_port "$port" "the $family server" "$folder/server.log"
 }
 
