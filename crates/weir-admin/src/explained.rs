@@ -51,6 +51,9 @@ pub struct Action {
     pub action: String,
     /// The rule that says so.
     pub rule: String,
+    /// Its terms: the error's text, the limit, the time, the text that is sent.
+    #[serde(default)]
+    pub detail: String,
 }
 
 /// What became of one rule.
@@ -72,6 +75,9 @@ pub struct Explanation {
     pub facts: Facts,
     /// Every rule in its order.
     pub rules: Vec<Tried>,
+    /// What the rules do with it, apart from caching.
+    #[serde(default)]
+    pub actions: Vec<Action>,
     pub cache: CachePlan,
     /// What tells the stored answer from others, part by part.
     pub key: Vec<KeyPart>,

@@ -27,7 +27,9 @@ pub use error::{ApiError, Code, ErrorBody};
 pub use explained::{
     Action, CachePlan, DigestShown, Explanation, Facts, KeyPart, Question, Route, Tested, Tried, Verdict,
 };
-pub use rules::{CacheCounts, Changed, Move, NewRule, Place, RuleState, RuleTable, RuleText, StaleAges};
+pub use rules::{
+    CacheCounts, Changed, Move, NewRule, Place, RuleDeeds, RuleState, RuleTable, RuleText, StaleAges,
+};
 pub use serve::serve;
 pub use weir_stats::Readiness;
 use weir_stats::Stats;

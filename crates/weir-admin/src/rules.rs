@@ -30,10 +30,28 @@ pub struct RuleState {
     pub hits: u64,
     /// When it last matched one, in seconds since 1970-01-01 UTC.
     pub last_hit: Option<u64>,
+    /// What it has done to them, apart from caching.
+    #[serde(default)]
+    pub done: RuleDeeds,
     /// What is good by itself and does nothing where it stands.
     pub warnings: Vec<String>,
     /// What the cache has counted for it; null if it says nothing about the cache and nothing was counted.
     pub cache: Option<CacheCounts>,
+}
+
+/// Statements to which a rule has done something, since Weir was started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RuleDeeds {
+    /// Denied.
+    pub denied: u64,
+    /// Sent with another text.
+    pub rewritten: u64,
+    /// Held up by the limit for a while.
+    pub waited: u64,
+    /// Refused by the limit.
+    pub rejected: u64,
+    /// Ended by the timeout.
+    pub timed_out: u64,
 }
 
 /// What the cache has counted for a rule, or for all, since Weir was started. Times are sums.

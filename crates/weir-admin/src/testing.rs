@@ -35,6 +35,7 @@ fn state(name: &str) -> RuleState {
         toml: format!("[[rule]]\nname = \"{name}\"\n"),
         hits: 7,
         last_hit: None,
+        done: Default::default(),
         warnings: Vec::new(),
         cache: Some(CacheCounts::default()),
     }

@@ -35,6 +35,6 @@ pub use types::{
     Auth, Cache, ClientTls, Compression, Config, HintsFrom, Io, Listen, Log, LogFormat, LogLevel, Pool,
     Server, ServerTls, Sharing, TlsMode, User,
 };
-pub use units::duration;
+pub use units::{duration, duration_text};
 pub use weir_model::IpNet;
 pub use write::{rule_text, with_rules};

@@ -42,7 +42,7 @@ pub(crate) fn size(text: &str) -> Option<u64> {
 }
 
 /// The shortest way to write a duration; what is below a millisecond is cut.
-pub(crate) fn duration_text(duration: Duration) -> String {
+pub fn duration_text(duration: Duration) -> String {
     let mut left = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let mut text = String::new();
     for (unit, factor) in TIMES {

@@ -41,11 +41,13 @@ pub enum CloseReason {
     Tls,
     /// The PROXY header was malformed, or came from an address that may not send one.
     ProxyHeader,
+    /// A rule denies a statement that is too long to be looked at.
+    Denied,
 }
 
 impl CloseReason {
     /// Every reason, in the order of their discriminants.
-    pub const ALL: [CloseReason; 18] = [
+    pub const ALL: [CloseReason; 19] = [
         Self::Quit,
         Self::ClientGone,
         Self::ClientIo,
@@ -64,6 +66,7 @@ impl CloseReason {
         Self::Draining,
         Self::Tls,
         Self::ProxyHeader,
+        Self::Denied,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -86,6 +89,7 @@ impl CloseReason {
             Self::Draining => "draining",
             Self::Tls => "tls",
             Self::ProxyHeader => "proxy_header",
+            Self::Denied => "denied",
         }
     }
 }

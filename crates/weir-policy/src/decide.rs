@@ -166,11 +166,20 @@ impl RuleSet {
 }
 
 fn holds(entry: &Entry, rule: &Rule, connection: &Connection<'_>) -> bool {
-    let in_schema = |wanted: &Vec<u8>| {
-        connection.schema.is_some_and(|schema| schema.eq_ignore_ascii_case(wanted.as_slice()))
-    };
-    entry.schemas.iter().all(in_schema)
-        && rule.matches.user.as_deref().is_none_or(|user| user.as_bytes() == connection.user)
+    entry.schemas.iter().all(|wanted| in_schema(wanted, rule, connection)) && is_about(rule, connection)
+}
+
+/// Whether the session may be in a schema that a rule asks for.
+pub(crate) fn in_schema(wanted: &[u8], rule: &Rule, connection: &Connection<'_>) -> bool {
+    match connection.schema {
+        Some(schema) => schema.eq_ignore_ascii_case(wanted),
+        None => connection.schema_unknown && rule.deny.is_some(),
+    }
+}
+
+/// Whether a rule is about this user and address.
+pub(crate) fn is_about(rule: &Rule, connection: &Connection<'_>) -> bool {
+    rule.matches.user.as_deref().is_none_or(|user| user.as_bytes() == connection.user)
         && rule.matches.client.is_none_or(|net| connection.client_ip.is_some_and(|ip| net.contains(ip)))
 }
 

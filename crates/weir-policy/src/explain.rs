@@ -5,7 +5,7 @@ use weir_model::rule::{Rule, TableMatch};
 use weir_sql::Digest;
 
 use crate::compile::{RuleIndex, RuleSet};
-use crate::decide::{Actions, Decision};
+use crate::decide::{Actions, Decision, in_schema};
 use crate::pattern;
 use crate::statement::{Connection, Statement};
 
@@ -128,8 +128,7 @@ fn mismatches(
     connection: &Connection<'_>,
 ) -> Vec<Mismatch> {
     let wanted = &rule.matches;
-    let in_schema =
-        |name: &String| connection.schema.is_some_and(|s| s.eq_ignore_ascii_case(name.as_bytes()));
+    let in_schema = |name: &String| in_schema(name.as_bytes(), rule, connection);
     let fits = |part: Mismatch| match part {
         Mismatch::Schema => wanted.schema.as_ref().is_none_or(in_schema),
         Mismatch::User => wanted.user.as_ref().is_none_or(|user| user.as_bytes() == connection.user),
@@ -144,7 +143,9 @@ fn mismatches(
         Mismatch::Pattern => wanted.pattern.as_ref().is_none_or(|text| {
             pattern::one(text).is_ok_and(|pattern| pattern.is_match(pattern::subject(statement.text)))
         }),
-        Mismatch::Table => wanted.table.as_ref().is_none_or(|table| names(table, statement, connection)),
+        Mismatch::Table => {
+            wanted.table.as_ref().is_none_or(|table| names(table, rule, statement, connection))
+        }
         Mismatch::Kind => wanted.kind.is_none_or(|kind| kind == statement.kind),
         Mismatch::Command => wanted.command.is_none_or(|command| command == statement.command),
     };
@@ -152,14 +153,13 @@ fn mismatches(
 }
 
 /// Whether a statement on this connection uses the table.
-fn names(wanted: &TableMatch, statement: &Statement<'_>, connection: &Connection<'_>) -> bool {
-    statement.tables().any(|table| {
-        let schema = table.schema.as_deref().or(connection.schema);
-        table.name.eq_ignore_ascii_case(wanted.name.as_bytes())
-            && wanted
-                .schema
-                .as_ref()
-                .is_none_or(|wanted| schema.is_some_and(|is| is.eq_ignore_ascii_case(wanted.as_bytes())))
+fn names(wanted: &TableMatch, rule: &Rule, statement: &Statement<'_>, connection: &Connection<'_>) -> bool {
+    statement.tables().filter(|table| table.name.eq_ignore_ascii_case(wanted.name.as_bytes())).any(|table| {
+        match (&wanted.schema, &table.schema) {
+            (None, _) => true,
+            (Some(wanted), Some(named)) => named.eq_ignore_ascii_case(wanted.as_bytes()),
+            (Some(wanted), None) => in_schema(wanted.as_bytes(), rule, connection),
+        }
     })
 }
 

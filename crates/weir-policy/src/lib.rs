@@ -11,6 +11,7 @@
 mod bits;
 mod compile;
 mod decide;
+mod doubt;
 mod explain;
 mod lint;
 mod list;

@@ -57,6 +57,8 @@ pub struct Connection<'a> {
     pub user: &'a [u8],
     /// The current schema; `None` where there is none, or where nobody knows.
     pub schema: Option<&'a [u8]>,
+    /// Nobody knows: then a rule with `deny` takes it for its own, and no other rule does.
+    pub schema_unknown: bool,
     /// `None` for a unix socket.
     pub client_ip: Option<IpAddr>,
 }

@@ -4,7 +4,7 @@ use crate::doing::Doing;
 use crate::session::{Noted, Session};
 use crate::sharing::Known;
 use std::ops::Range;
-use weir_session::{PinReason, PinSet, Replay, with_statement};
+use weir_session::{Effect, PinReason, PinSet, Replay, Schema, with_statement};
 use weir_sql::{
     CharsetClass, Classified, ClientCharset, Facts, Keyword, Kill, KillTarget, Statement, StatementKind,
     WeirCommand, parse_kill, quick,
@@ -47,12 +47,20 @@ pub(crate) struct Asked<'a> {
     pub text: &'a [u8],
     /// What must be known when it has succeeded.
     pub noted: Option<Noted>,
+    /// The schema that it enters if it succeeds, for a session whose state is not followed.
+    pub enters: Option<Schema>,
 }
 
 impl Session {
     /// Looks at a whole COM_QUERY.
     pub(crate) fn analyse<'a>(&mut self, payload: &'a [u8]) -> Asked<'a> {
-        let plain = |text| Asked { meaning: Meaning::ForServer, local_infile: false, text, noted: None };
+        let plain = |text| Asked {
+            meaning: Meaning::ForServer,
+            local_infile: false,
+            text,
+            noted: None,
+            enters: None,
+        };
         // A payload that ends within its attributes is the server's to refuse.
         let Ok(offset) = statement_offset(payload, self.server.caps) else { return plain(&[]) };
         let sql = &payload[offset..];
@@ -71,10 +79,16 @@ impl Session {
                 return Asked { noted: Some(self.noted_of(&facts, sql)), ..plain(text) };
             }
             self.forgettable &= is_forgettable(look.leading);
-            return plain(text);
+            let enters = match look.leading {
+                Some(Keyword::Use | Keyword::Execute) => schema_after(&Facts::of(sql, mode, MULTI), sql),
+                _ => None,
+            };
+            return Asked { enters, ..plain(text) };
         }
         self.forgettable = false;
-        let (noted, found) = self.noted(sql);
+        let facts = Facts::of(sql, mode, MULTI);
+        let (noted, found) = (self.noted_of(&facts, sql), facts.classified);
+        let enters = schema_after(&facts, sql);
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
         }
@@ -96,7 +110,7 @@ impl Session {
             }
             None => Meaning::ForServer,
         };
-        Asked { meaning, local_infile: found.local_infile, text, noted: Some(noted) }
+        Asked { meaning, local_infile: found.local_infile, text, noted: Some(noted), enters }
     }
 
     /// The same for a session that needs all the facts anyway; they are kept for it. `None`: the statement is about Weir or its
@@ -178,6 +192,17 @@ impl Session {
             None => Statement::classify(&current.text, self.lex_mode(), MULTI).kind,
         }
     }
+}
+
+/// The schema that a statement enters.
+fn schema_after(facts: &Facts, sql: &[u8]) -> Option<Schema> {
+    with_statement(facts, sql, |statement| {
+        statement.effects.iter().fold(None, |schema, effect| match effect {
+            Effect::Schema(name) => Some(Schema::Known((*name).into())),
+            Effect::SchemaUnknown | Effect::Everything => Some(Schema::Unknown),
+            _ => schema,
+        })
+    })
 }
 
 /// Whether the traces of a statement that begins so go with the session, on either server. What a procedure, a LOAD DATA or a

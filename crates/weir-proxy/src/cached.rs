@@ -20,8 +20,7 @@ use tokio::time::{Sleep, sleep};
 use weir_cache::{Ask, Entry, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
 use weir_model::rule::CacheMode;
-use weir_policy::ConnectionRules;
-use weir_session::{Leftovers, Outcome, Schema, Server, State};
+use weir_session::{Leftovers, Outcome, Server, State};
 use weir_wire::command::{self as com, shape};
 
 /// What becomes of a statement.
@@ -38,8 +37,6 @@ pub(crate) enum Cached {
 /// What of a session the cache keeps at hand between statements.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
-    /// The rules that may match on this connection, and the schema for which that was found out.
-    pub connection: Option<(ConnectionRules, Schema)>,
     /// A number for all that answers depend on of a state.
     pub results: Option<(State, u64)>,
     /// When the session's last write was acknowledged.

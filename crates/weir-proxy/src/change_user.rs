@@ -123,6 +123,7 @@ fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
         session.walker.set_status(head.status);
     }
     session.statements.clear();
+    session.ruled.changed_user(&request.database);
     if let Some(charset) = request.charset {
         session.login_charset = CharsetClass::from_collation_id(charset);
         // A collation beyond 255 cannot be named in a login; the plan sets it.

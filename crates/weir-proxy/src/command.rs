@@ -2,14 +2,17 @@
 
 use crate::analyse::{Asked, Meaning};
 use crate::prepared::Handled;
+use crate::ruled::Ruling;
 use crate::session::{Exit, Phase, Session};
 use crate::sharing::Known;
 use std::task::Context;
 use std::time::Instant;
 use weir_model::{CloseReason, ServerFamily};
 use weir_net::send_before_close;
+use weir_session::Schema;
 use weir_sql::{CharsetClass, StatementKind};
 use weir_wire::attributes::statement_offset;
+use weir_wire::caps;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
@@ -48,10 +51,14 @@ impl Session {
 
     /// A request that is all there.
     fn whole(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
-        let Some((&command, body)) = payload.split_first() else {
+        let Some(&command) = payload.first() else {
             // An empty packet is no command; the server says so in its own words.
             return self.forward(cx, com::SLEEP, packet);
         };
+        if self.ruled(cx, command, payload, packet.len())? == Ruling::Answered {
+            return Ok(());
+        }
+        let body = &payload[1..];
         match command {
             com::QUERY => return self.query(cx, payload, packet),
             com::QUIT => {
@@ -70,6 +77,7 @@ impl Session {
             com::PROCESS_KILL if self.process_kill(cx, payload, packet.len())? => return Ok(()),
             com::RESET_CONNECTION if self.sharing.is_none() => {
                 self.statements.clear();
+                self.ruled.all_closed();
                 // MySQL goes back to the global character sets, MariaDB to those of the login.
                 self.charset = match self.server.family {
                     ServerFamily::MySql => {
@@ -119,6 +127,7 @@ impl Session {
             let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
+        self.ruled_part(command, so_far)?;
         let changed = match self.share_part(cx, command, so_far, bytes)? {
             Handled::Pass => None,
             Handled::Packet(changed) => Some(changed),
@@ -129,6 +138,8 @@ impl Session {
         self.sharing_begins();
         if command == com::QUERY {
             self.analyse_part(so_far);
+            // Behind it there may be a USE.
+            self.ruled.enters((self.client_caps & caps::MULTI_STATEMENTS != 0).then_some(Schema::Unknown));
         }
         self.note(command, &so_far[1..]);
         let mut span = Span::before_packet();
@@ -142,7 +153,7 @@ impl Session {
     }
 
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
-        let Asked { meaning, local_infile, text, noted } = self.analyse(payload);
+        let Asked { meaning, local_infile, text, noted, enters } = self.analyse(payload);
         // Its target may be gone by now.
         let meaning = if self.has_killed() { Meaning::Killed } else { meaning };
         if !matches!(meaning, Meaning::ShowSession | Meaning::Killed) {
@@ -168,6 +179,7 @@ impl Session {
                 self.forward(cx, com::QUERY, packet)?;
                 self.current.local_infile = local_infile;
                 self.current.noted = noted;
+                self.ruled.enters(enters);
                 self.current.text.extend_from_slice(text);
                 Ok(())
             }
@@ -250,6 +262,7 @@ impl Session {
     /// Begins a command whose answer has this shape.
     pub(crate) fn begin(&mut self, command: u8, shape: Shape) {
         self.commands += 1;
+        self.ruled.begins(command);
         self.forgettable &= is_forgettable(command);
         if self.commands.is_multiple_of(RING_EVERY) && self.worker.is_busy() {
             // Nothing waits to be sent on either side when a command begins.
@@ -325,9 +338,15 @@ impl Session {
             }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
                 self.current.noted = statement_id(body).and_then(|id| self.statements.get(&id).copied());
+                let uses = self.current.noted.is_some_and(|noted| noted.kind == StatementKind::Use);
+                self.ruled.enters(uses.then_some(Schema::Unknown));
             }
+            com::INIT_DB => self.ruled.enters_named(body),
             com::STMT_CLOSE => {
-                statement_id(body).and_then(|id| self.statements.remove(&id));
+                if let Some(id) = statement_id(body) {
+                    self.statements.remove(&id);
+                    self.ruled.closed(id);
+                }
             }
             _ => {}
         }

@@ -220,11 +220,14 @@ impl Session {
         }
         self.phase = Phase::Idle;
         self.sharing_ended();
+        self.ruled.ended(self.walker.error().is_none());
         let Some(noted) = self.current.noted else { return };
         if let Some(prepared) = self.walker.prepared() {
             if self.statements.len() < self.limits.max_statements as usize {
                 // By the id that the client knows.
-                self.statements.insert(self.client_statement_id(prepared.id), noted);
+                let id = self.client_statement_id(prepared.id);
+                self.statements.insert(id, noted);
+                self.ruled.prepared(id);
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
             self.charset = charset;

@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_cache::{Refusal, Scope};
@@ -9,13 +10,16 @@ use weir_model::rule::{RuleCommand, RuleKind};
 use weir_policy::{RuleIndex, RuleSet, Selection, Statement, rule_kind};
 use weir_session::Schema;
 use weir_sql::{
-    Digest, LexMode, ReadFacts, StatementKind, digest, hints, read_facts, strip_comments, without_numbers,
+    Digest, LexMode, Lexer, ReadFacts, Statement as Classified, StatementKind, TokenKind, digest, hints,
+    read_facts, strip_comments, without_numbers,
 };
 
 /// Texts that one worker keeps. One that falls on another's place takes it.
 const PLACES: usize = 4096;
 /// Texts longer than this are read each time, in bytes.
 const KEPT_MAX: usize = 4096;
+/// Texts of more statements than this are read each time.
+const KEPT_PARTS: usize = 8;
 /// Scopes, and answers of the server about names, that are kept beside one text.
 const KEPT_BESIDE: usize = 16;
 /// How long it is believed what a name stands for. What changes it through Weir ends that at once.
@@ -42,6 +46,8 @@ pub(crate) struct Judged {
     pub kind: RuleKind,
     pub command: RuleCommand,
     pub hints: CacheHints,
+    /// Where several statements stand in the text: each of them, and where. No such text stands for another.
+    pub parts: Vec<(Range<usize>, Judged)>,
     /// The rules that may match every statement with this key.
     selection: Mutex<Option<Selection>>,
     beside: Mutex<Beside>,
@@ -110,9 +116,15 @@ impl Judged {
             kind: rule_kind(kind),
             command,
             hints: read_hints(sql, mode),
+            parts: Vec::new(),
             selection: Mutex::default(),
             beside: Mutex::default(),
         }
+    }
+
+    /// One of several statements.
+    fn part(sql: &[u8], mode: LexMode, command: RuleCommand) -> Self {
+        Self::new(sql, mode, Classified::classify(sql, mode, true).kind, command)
     }
 
     /// The rules that may match this very statement.
@@ -228,7 +240,7 @@ impl Judgements {
         sql: &[u8],
         without: Option<&[u8]>,
         mode: LexMode,
-        (kind, command): (StatementKind, RuleCommand),
+        (kind, command): (impl FnOnce() -> StatementKind, RuleCommand),
     ) -> Found {
         let mut made = std::mem::take(&mut self.without);
         made.clear();
@@ -239,13 +251,20 @@ impl Judgements {
         let known = without.and_then(|without| self.find(without, mode, command, false));
         let known = known.or_else(|| self.find(sql, mode, command, true));
         let found = known.unwrap_or_else(|| {
-            let judged = Arc::new(Judged::new(sql, mode, kind, command));
+            let mut judged = Judged::new(sql, mode, kind(), command);
+            judged.parts = parts(sql, mode)
+                .into_iter()
+                .map(|at| (at.clone(), Judged::part(&sql[at], mode, command)))
+                .collect();
+            let judged = Arc::new(judged);
             // A number may stand for a column, and is then told in the digest.
-            let same = |without: &&[u8]| *without != sql && Digest::of(without, mode) == judged.digest;
+            let same = |without: &&[u8]| {
+                *without != sql && judged.parts.is_empty() && Digest::of(without, mode) == judged.digest
+            };
             let key = without.filter(same);
             let found = Found { judged: Arc::clone(&judged), exact: key.is_none() };
             let key = key.unwrap_or(sql);
-            if key.len() <= KEPT_MAX {
+            if key.len() <= KEPT_MAX && judged.parts.len() <= KEPT_PARTS {
                 self.keep(key, mode, command, found.clone());
             }
             found
@@ -273,6 +292,35 @@ impl Judgements {
     fn place(&self, key: &[u8], exact: bool) -> usize {
         self.hasher.hash_one((key, exact)) as usize % PLACES
     }
+}
+
+/// Where the statements of a text stand, if it holds several. What a server reads as one, a procedure's body, may be cut here:
+/// then there are more to be looked at.
+fn parts(sql: &[u8], mode: LexMode) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    if !sql.contains(&b';') {
+        return parts;
+    }
+    let (mut lexer, mut begin, mut is_empty) = (Lexer::new(sql, mode), 0, true);
+    while let Some(token) = lexer.next() {
+        if token.kind == TokenKind::Semicolon {
+            if !is_empty {
+                parts.push(begin..token.start as usize);
+            }
+            lexer.begin_statement();
+            (begin, is_empty) = (token.end as usize, true);
+        } else {
+            is_empty &= token.kind.is_trivia();
+        }
+    }
+    if !is_empty {
+        parts.push(begin..sql.len());
+    }
+    // One, with a `;` behind it.
+    if parts.len() < 2 {
+        parts.clear();
+    }
+    parts
 }
 
 /// Reads what stands in the comments before a statement. Words that are not understood are left alone: they may be for somebody else.

@@ -62,6 +62,8 @@ pub(crate) struct LoggedIn {
     pub secret: Secret,
     pub opened: Opened,
     pub count: ClientCount,
+    /// The schema that it has named.
+    pub schema: Option<Vec<u8>>,
 }
 
 /// Takes a client from its answer to the greeting to a session.
@@ -123,8 +125,8 @@ pub(crate) async fn login(
     // The session keeps the password that was taken, and no other.
     identity.candidates = Vec::new();
     let identity = Arc::new(identity);
-    let (caps, charset) = (response.caps, response.charset);
-    Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count })
+    let (caps, charset, schema) = (response.caps, response.charset, response.database);
+    Ok(LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count, schema })
 }
 
 /// Runs the exchange with the client. Returns who it is and the nonce now in force.

@@ -225,6 +225,7 @@ impl Session {
     /// this one is left in it.
     fn close_statement(&mut self, id: u32) {
         self.statements.remove(&id);
+        self.ruled.closed(id);
         let Some(sharing) = &mut self.sharing else { return };
         sharing.plain.remove(&id);
         let used = sharing.statements.get(id).is_ok_and(|s| s.has_long_data() || s.has_cursor());

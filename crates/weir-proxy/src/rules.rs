@@ -14,7 +14,37 @@ use weir_sql::LexMode;
 /// Workers that count without meeting each other; more of them take turns.
 const STRIPES: usize = 8;
 
-/// How often a rule has matched, and when last.
+/// What a rule has done to a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleDeed {
+    /// The client got its `deny`.
+    Denied,
+    /// The server got another text.
+    Rewritten,
+    /// It waited for its `limit`.
+    Waited,
+    /// Its `limit` has refused it.
+    Rejected,
+    /// Its `timeout` has ended it.
+    TimedOut,
+}
+
+impl RuleDeed {
+    pub const ALL: [Self; 5] = [Self::Denied, Self::Rewritten, Self::Waited, Self::Rejected, Self::TimedOut];
+
+    /// The word in metrics and the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Rewritten => "rewritten",
+            Self::Waited => "waited",
+            Self::Rejected => "rejected",
+            Self::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// How often a rule has matched, when last, and what it has done.
 #[derive(Debug, Default)]
 pub(crate) struct Counter([Stripe; STRIPES]);
 
@@ -24,6 +54,8 @@ struct Stripe {
     hits: AtomicU64,
     /// Milliseconds since 1970; 0 is never.
     last: AtomicU64,
+    /// By [`RuleDeed`].
+    deeds: [AtomicU64; RuleDeed::ALL.len()],
 }
 
 impl Counter {
@@ -32,6 +64,10 @@ impl Counter {
         stripe.hits.fetch_add(1, Ordering::Relaxed);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         stripe.last.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn did(&self, deed: RuleDeed, worker: usize) {
+        self.0[worker % STRIPES].deeds[deed as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -42,6 +78,8 @@ pub struct RuleCount {
     /// Statements, since Weir was started or the name became known.
     pub hits: u64,
     pub last_hit: Option<SystemTime>,
+    /// In the order of [`RuleDeed::ALL`].
+    pub deeds: [u64; RuleDeed::ALL.len()],
 }
 
 /// A list of rules that is in force.
@@ -54,6 +92,8 @@ pub(crate) struct Rules {
     /// The mode in which the statements of `digest` were read.
     mode: LexMode,
     parts: Vec<Part>,
+    /// Some rule does more than caching.
+    pub acts: bool,
 }
 
 #[derive(Debug)]
@@ -78,6 +118,16 @@ impl Rules {
         }
     }
 
+    pub fn did(&self, rule: RuleIndex, deed: RuleDeed, worker: usize) {
+        if let Some(part) = self.parts.get(rule.0 as usize) {
+            part.counter.did(deed, worker);
+        }
+    }
+
+    pub fn rule(&self, rule: RuleIndex) -> Option<&Rule> {
+        self.list.get(rule.0 as usize)
+    }
+
     /// The rule as the cache knows it.
     pub fn cached(&self, rule: RuleIndex) -> Option<&Arc<weir_cache::Rule>> {
         self.parts.get(rule.0 as usize).map(|part| &part.cached)
@@ -97,6 +147,11 @@ impl Rules {
         // What compiled in one mode does in the other: only digests are read differently.
         RuleSet::compile(&self.list, self.generation, mode).unwrap_or_else(|_| RuleSet::empty())
     }
+}
+
+/// Whether a rule has something done to a statement before the cache is asked.
+fn acts(rule: &Rule) -> bool {
+    rule.deny.is_some() || rule.limit.is_some() || rule.timeout.is_some() || rule.rewrite.is_some()
 }
 
 /// Makes lists of rules, and keeps what is counted under their names.
@@ -121,7 +176,8 @@ impl RuleMaker {
         };
         let parts = list.iter().map(part).collect();
         cache.retain_rules(|name| list.iter().any(|rule| rule.name == name));
-        Ok(Rules { list: Arc::new(list), generation: *generation, set, mode, parts })
+        let acts = list.iter().any(acts);
+        Ok(Rules { list: Arc::new(list), generation: *generation, set, mode, parts, acts })
     }
 }
 
@@ -133,6 +189,7 @@ impl Rules {
             set: RuleSet::empty(),
             mode: LexMode::new(ServerFamily::MySql, 0),
             parts: Vec::new(),
+            acts: false,
         }
     }
 
@@ -144,6 +201,8 @@ impl Rules {
                 name: rule.name.clone(),
                 hits: stripes.iter().map(|s| s.hits.load(Ordering::Relaxed)).sum(),
                 last_hit: (last > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(last)),
+                deeds: RuleDeed::ALL
+                    .map(|deed| stripes.iter().map(|s| s.deeds[deed as usize].load(Ordering::Relaxed)).sum()),
             }
         };
         self.list.iter().zip(&self.parts).map(count).collect()

@@ -20,11 +20,13 @@ use crate::login::{Identity, LoggedIn};
 use crate::observe;
 use crate::open::Opened;
 use crate::registry::{Entry, Registry};
+use crate::ruled::Ruled;
 use crate::settings::Settings;
 use crate::settle::settle;
 use crate::shared::ClientCount;
 use crate::sharing::Sharing;
 use crate::spare::{can_serve_another, keep};
+use crate::unsent::Unsent;
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
@@ -91,15 +93,6 @@ pub(crate) enum Exit {
     Kill(Vec<u8>),
 }
 
-/// Bytes on their way out that the peer has not taken yet.
-#[derive(Debug, Default)]
-pub(crate) struct Unsent {
-    bytes: Vec<u8>,
-    at: usize,
-    /// The stream holds bytes inside (TLS, compression).
-    inside: bool,
-}
-
 /// The command under way.
 #[derive(Debug)]
 pub(crate) struct Current {
@@ -147,6 +140,8 @@ pub(crate) struct Session {
     pub to_server: Unsent,
     pub to_client: Unsent,
     pub current: Current,
+    /// What the operator's rules have to do with it.
+    pub ruled: Ruled,
     /// What is kept of the client's prepared statements, by the server's id.
     pub statements: HashMap<u32, Noted, foldhash::fast::RandomState>,
     pub limits: Arc<Limits>,
@@ -182,7 +177,8 @@ impl Session {
         logged_in: LoggedIn,
         peer: Option<SocketAddr>,
     ) -> Box<Session> {
-        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count } = logged_in;
+        let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count, schema } =
+            logged_in;
         let Opened { server, status, sharing, .. } = opened;
         let entry = Registry::enter(&worker.shared, id, &identity, (server.id, server.place));
         if sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
@@ -211,6 +207,7 @@ impl Session {
             to_server: Unsent::default(),
             to_client: Unsent::default(),
             current: Current::none(now),
+            ruled: Ruled::new(schema),
             statements: HashMap::default(),
             limits: Arc::clone(&settings.limits),
             watchdog: Watchdog::default(),
@@ -427,74 +424,5 @@ impl Current {
             bytes_in: 0,
             bytes_out: 0,
         }
-    }
-}
-
-impl Unsent {
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && !self.inside
-    }
-
-    /// How much of what waits has been taken.
-    pub fn taken(&self) -> usize {
-        self.at
-    }
-
-    /// What has not been taken yet.
-    pub fn take(&mut self) -> Vec<u8> {
-        let bytes = self.bytes.split_off(self.at);
-        *self = Self::default();
-        bytes
-    }
-
-    /// Sends `bytes` behind what already waits: as much as the stream takes now, the rest later.
-    #[inline]
-    pub fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &[u8]) -> std::io::Result<()> {
-        let mut rest = bytes;
-        if self.bytes.is_empty() {
-            while !rest.is_empty() {
-                match stream.poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) => return Err(std::io::ErrorKind::WriteZero.into()),
-                    Poll::Ready(Ok(n)) => rest = &rest[n..],
-                    Poll::Ready(Err(e)) => return Err(e),
-                    Poll::Pending => break,
-                }
-            }
-            self.inside = stream.needs_flush();
-        }
-        self.bytes.extend_from_slice(rest);
-        match self.inside {
-            // Pending only means that the rest goes later.
-            true => {
-                if let Poll::Ready(done) = self.poll(stream, cx) {
-                    done
-                } else {
-                    Ok(())
-                }
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Goes on sending what waits.
-    pub fn poll(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        while self.at < self.bytes.len() {
-            match stream.poll_write(cx, &self.bytes[self.at..]) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(n)) => self.at += n,
-                Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),
-                Poll::Pending => return Poll::Pending,
-            }
-            self.inside = stream.needs_flush();
-        }
-        if !self.bytes.is_empty() {
-            (self.bytes, self.at) = (Vec::new(), 0);
-        }
-        if self.inside {
-            std::task::ready!(stream.poll_flush(cx))?;
-            self.inside = false;
-        }
-        Poll::Ready(Ok(()))
     }
 }

@@ -67,6 +67,7 @@ pub struct Shared {
     pub(crate) confirmed: Confirmed,
     pub(crate) rules: ArcSwap<Rules>,
     has_rules: AtomicBool,
+    rules_act: AtomicBool,
     maker: RuleMaker,
     cache: Cache,
     /// Numbers for what answers depend on of sessions' states.
@@ -98,6 +99,7 @@ impl Shared {
         Self {
             rules: ArcSwap::from_pointee(Rules::none()),
             has_rules: AtomicBool::new(false),
+            rules_act: AtomicBool::new(false),
             maker: RuleMaker::default(),
             cache,
             results: ResultsKeys::default(),
@@ -152,9 +154,10 @@ impl Shared {
             None => LexMode::new(ServerFamily::MySql, 0),
         };
         let rules = self.maker.make(rules, &self.cache, mode)?;
-        let any = !rules.list.is_empty();
+        let (any, act) = (!rules.list.is_empty(), rules.acts);
         self.rules.store(Arc::new(rules));
         self.has_rules.store(any, Ordering::SeqCst);
+        self.rules_act.store(act, Ordering::SeqCst);
         Ok(())
     }
 
@@ -166,6 +169,12 @@ impl Shared {
     /// Whether there is any rule.
     pub(crate) fn has_rules(&self) -> bool {
         self.has_rules.load(Ordering::Relaxed)
+    }
+
+    /// Whether a rule denies, limits, rewrites or times statements.
+    #[inline]
+    pub(crate) fn rules_act(&self) -> bool {
+        self.rules_act.load(Ordering::Relaxed)
     }
 
     /// How often a statement through Weir may have changed what names stand for.

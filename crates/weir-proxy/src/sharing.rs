@@ -438,6 +438,7 @@ impl Session {
         let Some(sharing) = &mut self.sharing else { return };
         if self.current.command == com::RESET_CONNECTION && self.walker.error().is_none() {
             self.statements.clear();
+            self.ruled.all_closed();
             self.charset = self.login_charset;
         }
         let mut learned = self.worker.learned.lock();
@@ -451,8 +452,6 @@ impl Session {
         let key = Key::new(&self.identity.user, self.server.caps);
         let Some(sharing) = &mut self.sharing else { return };
         sharing.key = key;
-        // Which rules hold depends on the user.
-        sharing.cache.connection = None;
         sharing.pins.changed_user();
         sharing.pins.status(self.walker.status());
         (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));

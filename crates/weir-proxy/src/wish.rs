@@ -10,7 +10,7 @@ use std::time::Instant;
 use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Selector, Table, Tables, Terms};
 use weir_model::ServerFamily;
 use weir_model::rule::{CacheMode, CacheRule, CacheShare, RuleCommand, RuleKind};
-use weir_policy::{Connection, RuleIndex, rule_kind};
+use weir_policy::{RuleIndex, rule_kind};
 use weir_session::{FoundRows, PinReason, PinSet, Schema, Variable};
 use weir_sql::{LexMode, ReadFacts, StatementKind, Uncacheable, trimmed_span};
 use weir_wire::attributes::statement_offset;
@@ -157,33 +157,29 @@ impl Session {
     /// What is known of the text, and the rule that decides about the cache.
     fn judge(&mut self, asked: &Asked<'_>) -> Option<(Found, Arc<Rules>, RuleIndex)> {
         let worker = Arc::clone(&self.worker);
-        let rules = worker.shared.rules.load();
-        let server = (self.server.family, self.server.version);
+        if let Some(ruled) = &self.ruled.at_hand {
+            let rule = ruled.cache?;
+            let found = match &ruled.found {
+                Some(found) => found.clone(),
+                None => {
+                    let kind = (|| asked.kind, asked.command);
+                    worker.learned.lock().judgements.of(asked.sql, None, asked.mode, kind)
+                }
+            };
+            return Some((found, Arc::clone(&ruled.rules), rule));
+        }
         let mut learned = worker.learned.lock();
         let learned = &mut *learned;
-        learned.rules.follow(&rules, server);
+        learned.rules.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
         // The text of a query was looked for a moment ago.
         let without = learned.texts.last().filter(|_| asked.command == RuleCommand::Query);
-        let found = learned.judgements.of(asked.sql, without, asked.mode, (asked.kind, asked.command));
+        let found = learned.judgements.of(asked.sql, without, asked.mode, (|| asked.kind, asked.command));
         let set = &learned.rules.set;
         let selection = found.judged.selection(set, asked.sql, asked.mode, found.exact);
         if selection.is_empty() {
             return None;
         }
-        let client_ip = self.peer.map(|peer| peer.ip());
-        let sharing = self.sharing.as_mut()?;
-        let schema = sharing.wanted.schema();
-        let known = sharing.cache.connection.as_ref();
-        if known.is_none_or(|(known, at)| known.generation() != set.generation() || at != schema) {
-            let named = match schema {
-                Schema::Known(name) => Some(&**name),
-                Schema::None | Schema::Unknown => None,
-            };
-            let of = Connection { user: &sharing.key.user, schema: named, client_ip };
-            sharing.cache.connection = Some((set.connection(&of), schema.clone()));
-        }
-        let (connection, _) = sharing.cache.connection.as_ref()?;
-        let decision = set.decide_known(&selection, connection);
+        let decision = set.decide_known(&selection, self.connection_rules(set));
         let rules = Arc::clone(&learned.rules.rules);
         decision.matched().for_each(|rule| rules.hit(rule, worker.index()));
         Some((found, rules, decision.cache?))

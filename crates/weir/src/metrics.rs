@@ -2,7 +2,7 @@
 
 use weir_admin::{Extra, Kind};
 use weir_cache::{AGES, RuleStats};
-use weir_proxy::Shared;
+use weir_proxy::{RuleCount, RuleDeed, Shared};
 
 /// All of it.
 pub fn all(shared: &Shared) -> Vec<Extra> {
@@ -49,13 +49,27 @@ fn pool(shared: &Shared) -> Vec<Extra> {
 }
 
 fn rules(shared: &Shared, list: &mut Vec<Extra>) {
-    list.extend(shared.rule_counts().into_iter().map(|count| Extra {
-        name: "weir_rule_hits_total",
-        help: "Statements that a rule matched.",
-        kind: Kind::Counter,
-        labels: vec![("rule", count.name)],
-        value: count.hits as f64,
-    }));
+    let counts = shared.rule_counts();
+    let mut add = |name, help, value: &dyn Fn(&RuleCount) -> u64| {
+        list.extend(counts.iter().map(|count| Extra {
+            name,
+            help,
+            kind: Kind::Counter,
+            labels: vec![("rule", count.name.clone())],
+            value: value(count) as f64,
+        }));
+    };
+    add("weir_rule_hits_total", "Statements that a rule matched.", &|count| count.hits);
+    for (deed, at) in RuleDeed::ALL.into_iter().zip(0..) {
+        let (name, help) = match deed {
+            RuleDeed::Denied => ("weir_rule_denied_total", "Statements that a rule has denied."),
+            RuleDeed::Rewritten => ("weir_rule_rewritten_total", "Statements that a rule has rewritten."),
+            RuleDeed::Waited => ("weir_rule_waited_total", "Statements that waited for a rule's limit."),
+            RuleDeed::Rejected => ("weir_rule_rejected_total", "Statements that a rule's limit has refused."),
+            RuleDeed::TimedOut => ("weir_rule_timed_out_total", "Statements ended by a rule's timeout."),
+        };
+        add(name, help, &|count| count.deeds.get(at).copied().unwrap_or_default());
+    }
 }
 
 /// A figure of each rule.

@@ -28,7 +28,12 @@ pub(super) fn decide(rules: usize, times: u32) -> Result<()> {
         ..RuleMatch::default()
     })?;
     let selection = set.select(&statement(&digest));
-    let connection = set.connection(&Connection { user: b"app", schema: Some(b"shop"), client_ip: None });
+    let connection = set.connection(&Connection {
+        user: b"app",
+        schema: Some(b"shop"),
+        client_ip: None,
+        schema_unknown: false,
+    });
     for _ in 0..times {
         black_box(set.decide_known(black_box(&selection), black_box(&connection)));
     }

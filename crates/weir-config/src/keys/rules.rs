@@ -11,7 +11,7 @@ use crate::types::HintsFrom;
 
 /// Keys of `[[rule]]` that the check refuses because nothing acts upon them yet. A rule that does not do what it says
 /// must not be accepted.
-pub(crate) const UNSUPPORTED: &[&str] = &["rewrite", "deny", "limit", "timeout"];
+pub(crate) const UNSUPPORTED: &[&str] = &["rewrite", "limit", "timeout"];
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -76,7 +76,8 @@ pub(super) static RULE: Section = Section {
             "deny",
             Kind::Text { max: 512 },
             Default::Unset("not denied"),
-            "Not supported by this version. The text of the error that the client gets instead of an answer.",
+            "The text of the error (1227, SQLSTATE 42000) that the client gets instead of an answer; nothing is sent to the \
+             server. See [rules](rules.md#deny).",
         ),
         key("limit", Kind::Optional(&RULE_LIMIT), Default::Unset("not limited"), RULE_LIMIT.doc),
         key(

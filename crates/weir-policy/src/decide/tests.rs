@@ -110,6 +110,7 @@ proptest! {
             user: user.as_bytes(),
             schema: schema.map(str::as_bytes),
             client_ip: ip.map(|ip| ip.parse::<IpAddr>().unwrap()),
+ schema_unknown: false,
         };
         let Needs { digest: asks_digest, text: asks_text, tables: asks_tables } = rules.needs();
         if !asks_digest {
@@ -144,7 +145,7 @@ fn a_selection_of_another_set_says_nothing() {
     let (old, new) = (compiled(&list), RuleSet::compile(&list, 2, mode()).unwrap());
     let text = digest("select 1");
     let statement = read("select 1", &text, &[]);
-    let connection = Connection { user: b"app", schema: None, client_ip: None };
+    let connection = Connection { user: b"app", schema: None, client_ip: None, schema_unknown: false };
     let (selection, known) = (old.select(&statement), old.connection(&connection));
     assert!(old.decide_known(&selection, &known).cache.is_some());
     assert_eq!(new.decide(&selection, &connection), Decision::default());
@@ -186,7 +187,8 @@ fn a_rule_that_matches_in_two_ways_matches_once() {
     let (text, reads) = (digest("select 1"), [table("s.t"), table("t")]);
     let selection = rules.select(&read("select 1", &text, &reads));
     for (schema, matched) in [("s", [RuleIndex(0), RuleIndex(1)]), ("x", [RuleIndex(0), RuleIndex(1)])] {
-        let connection = Connection { user: b"", schema: Some(schema.as_bytes()), client_ip: None };
+        let connection =
+            Connection { user: b"", schema: Some(schema.as_bytes()), client_ip: None, schema_unknown: false };
         let decision = rules.decide(&selection, &connection);
         assert_eq!(decision.matched().collect::<Vec<_>>(), matched, "{schema}");
     }
@@ -195,7 +197,7 @@ fn a_rule_that_matches_in_two_ways_matches_once() {
 #[test]
 fn statements_are_bytes() {
     let rules = compiled(&[rule("r", matching("pattern=^select.*from.t"))]);
-    let connection = Connection { user: b"", schema: None, client_ip: None };
+    let connection = Connection { user: b"", schema: None, client_ip: None, schema_unknown: false };
     let none = digest("");
     let mut statement = read("", &none, &[]);
     statement.text = b" \n select '\xff\xfe\x00' from t";

@@ -44,6 +44,7 @@ fn each_part_of_match_is_told() {
         user: b"app",
         schema: Some(b"Shop"),
         client_ip: Some("10.1.2.3".parse::<IpAddr>().unwrap()),
+        schema_unknown: false,
     };
     for (matches, expected) in cases {
         let rules = compiled(&[rule("r", matching(matches))]);
@@ -58,7 +59,7 @@ fn each_part_of_match_is_told() {
 fn a_digest_is_that_of_any_literal_form() {
     let text = digest("select 9");
     let rules = compiled(&[rule("r", matching("digest=select_1"))]);
-    let connection = Connection { user: b"", schema: None, client_ip: None };
+    let connection = Connection { user: b"", schema: None, client_ip: None, schema_unknown: false };
     let same = read("select 9", &text, &[]);
     assert_eq!(rules.explain(&same, &connection)[0].outcome, Outcome::Decides);
     // A text of the same number is not the same statement.
@@ -72,7 +73,7 @@ fn a_connection_without_schema_or_address_matches_no_rule_that_asks_for_one() {
     let tables = [table("t")];
     let text = digest("select 1");
     let statement = read("select 1", &text, &tables);
-    let connection = Connection { user: b"app", schema: None, client_ip: None };
+    let connection = Connection { user: b"app", schema: None, client_ip: None, schema_unknown: false };
     for (matches, expected) in [
         ("schema=s", Mismatch::Schema),
         ("client=0.0.0.0/0", Mismatch::Client),
@@ -96,7 +97,7 @@ fn the_first_match_decides_and_continue_adds_what_is_open() {
     third.timeout = Some(std::time::Duration::from_secs(2));
     let fourth = rule("fourth", matching(""));
     let rules = compiled(&[first, second, third, fourth]);
-    let connection = Connection { user: b"", schema: None, client_ip: None };
+    let connection = Connection { user: b"", schema: None, client_ip: None, schema_unknown: false };
     let text = digest("select 1");
     let statement = read("select 1", &text, &[]);
     let told: Vec<(Outcome, Vec<&str>)> = rules

@@ -4,7 +4,7 @@ use weir_model::ServerFamily;
 const MODE: fn() -> LexMode = || LexMode::new(ServerFamily::MySql, 90_704);
 
 fn of(judgements: &mut Judgements, sql: &str) -> Found {
-    judgements.of(sql.as_bytes(), None, MODE(), (StatementKind::Read, RuleCommand::Query))
+    judgements.of(sql.as_bytes(), None, MODE(), (|| StatementKind::Read, RuleCommand::Query))
 }
 
 #[test]
@@ -34,11 +34,11 @@ fn a_number_that_stands_for_a_column_is_no_literal() {
 fn a_command_and_a_mode_are_judged_apart() {
     let mut judgements = Judgements::new(1);
     let sql = b"SELECT \"a\" FROM t";
-    let text = judgements.of(sql, None, MODE(), (StatementKind::Read, RuleCommand::Query));
+    let text = judgements.of(sql, None, MODE(), (|| StatementKind::Read, RuleCommand::Query));
     let ansi = LexMode { ansi_quotes: true, ..MODE() };
-    let name = judgements.of(sql, None, ansi, (StatementKind::Read, RuleCommand::Query));
+    let name = judgements.of(sql, None, ansi, (|| StatementKind::Read, RuleCommand::Query));
     assert_ne!(text.judged.digest, name.judged.digest);
-    let execute = judgements.of(sql, None, MODE(), (StatementKind::Read, RuleCommand::Execute));
+    let execute = judgements.of(sql, None, MODE(), (|| StatementKind::Read, RuleCommand::Execute));
     assert_eq!(execute.judged.command, RuleCommand::Execute);
 }
 

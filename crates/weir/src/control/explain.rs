@@ -43,14 +43,10 @@ pub fn test(shared: &Shared, question: &Question) -> Result<Tested, ApiError> {
     let read = Read::of(shared, question)?;
     let verdicts = read.verdicts(shared)?;
     let decides = verdicts.iter().find(|verdict| verdict.outcome == Outcome::Decides);
-    let actions = verdicts.iter().flat_map(|verdict| {
-        let action = |name: &str| Action { action: name.to_owned(), rule: verdict.name.clone() };
-        verdict.adds.names().map(action).collect::<Vec<_>>()
-    });
     Ok(Tested {
         digest: read.digest_shown(),
         decides: decides.map(|verdict| verdict.name.clone()),
-        actions: actions.collect(),
+        actions: read.actions(shared, &verdicts, true),
         tried: verdicts.iter().map(tried).collect(),
     })
 }
@@ -70,6 +66,7 @@ pub fn explain(shared: &Shared, question: &Question) -> Result<Explanation, ApiE
         digest: read.digest_shown(),
         facts: read.facts(),
         rules: verdicts.iter().map(tried).collect(),
+        actions: read.actions(shared, &verdicts, false),
         cache,
         key,
         route: read.route(shared),
@@ -125,8 +122,25 @@ impl Read {
             user: self.user.as_bytes(),
             schema: self.schema.as_deref().map(str::as_bytes),
             client_ip: self.client,
+            schema_unknown: false,
         };
         Ok(set.explain(&statement, &connection))
+    }
+
+    /// What the rules do, with their terms.
+    fn actions(&self, shared: &Shared, verdicts: &[RuleVerdict], cache: bool) -> Vec<Action> {
+        let rules = shared.rules();
+        let of_one = |verdict: &RuleVerdict| {
+            let rule = rules.iter().find(|rule| rule.name == verdict.name);
+            let adds = verdict.adds.names().filter(|name| cache || *name != "cache");
+            let action = |name: &str| Action {
+                action: name.to_owned(),
+                rule: verdict.name.clone(),
+                detail: rule.map_or_else(String::new, |rule| detail(name, rule)),
+            };
+            adds.map(action).collect::<Vec<_>>()
+        };
+        verdicts.iter().flat_map(of_one).collect()
     }
 
     fn digest_shown(&self) -> DigestShown {
@@ -295,4 +309,20 @@ fn dotted(schema: Option<&[u8]>, name: &[u8]) -> String {
 
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The terms of an action.
+fn detail(action: &str, rule: &Rule) -> String {
+    let time = |time| weir_config::duration_text(time);
+    match action {
+        "deny" => rule.deny.clone().unwrap_or_default(),
+        "timeout" => rule.timeout.map(time).unwrap_or_default(),
+        "limit" => rule.limit.as_ref().map_or_else(String::new, |limit| {
+            let at_once = limit.concurrency.map(|most| format!("{most} at once"));
+            let queue = (!limit.queue.is_zero()).then(|| format!("waits up to {}", time(limit.queue)));
+            let parts = [at_once, limit.rate.map(|rate| rate.to_string()), queue];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        }),
+        _ => String::new(),
+    }
 }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::SystemTime;
-use weir_admin::{ApiError, Code, Place, RuleState};
+use weir_admin::{ApiError, Code, Place, RuleDeeds, RuleState};
 use weir_cache::RuleStats;
 use weir_model::Rule;
 use weir_policy::ListError;
-use weir_proxy::Shared;
+use weir_proxy::{RuleDeed, Shared};
 
 /// Every rule in force.
 pub fn states(shared: &Shared) -> Vec<RuleState> {
@@ -33,11 +33,16 @@ pub fn states(shared: &Shared) -> Vec<RuleState> {
             toml: weir_config::rule_text(rule).trim_start().to_owned(),
             hits: count.map_or(0, |count| count.hits),
             last_hit: count.and_then(|count| count.last_hit).map(seconds),
+            done: count.map_or_else(Default::default, |count| deeds(count.deeds)),
             warnings: warnings.remove(name).unwrap_or_default(),
             cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
         }
     };
     rules.iter().zip(1..).map(&mut state).collect()
+}
+
+fn deeds([denied, rewritten, waited, rejected, timed_out]: [u64; RuleDeed::ALL.len()]) -> RuleDeeds {
+    RuleDeeds { denied, rewritten, waited, rejected, timed_out }
 }
 
 fn seconds(moment: SystemTime) -> u64 {

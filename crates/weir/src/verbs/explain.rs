@@ -1,7 +1,7 @@
 //! `weir explain` and `weir rules test`
 
 use super::show::{bytes, entries, pairs, table};
-use weir_admin::{Explanation, Tested, Tried, Verdict};
+use weir_admin::{Action, Explanation, Tested, Tried, Verdict};
 
 pub fn tested(tested: &Tested) -> String {
     let mut text = match &tested.decides {
@@ -9,7 +9,7 @@ pub fn tested(tested: &Tested) -> String {
         None => "no rule decides".to_owned(),
     };
     for action in &tested.actions {
-        text.push_str(&format!("\n{}: by rule {}", action.action, action.rule));
+        text.push_str(&format!("\n{}", done(action)));
     }
     text.push_str(&format!(
         "\n\ndigest {}\n{}\n\n{}\n",
@@ -18,6 +18,12 @@ pub fn tested(tested: &Tested) -> String {
         tried(&tested.tried)
     ));
     text
+}
+
+/// One action and its terms.
+fn done(action: &Action) -> String {
+    let detail = if action.detail.is_empty() { String::new() } else { format!(" ({})", action.detail) };
+    format!("{}: by rule {}{detail}", action.action, action.rule)
 }
 
 pub fn show(told: &Explanation) -> String {
@@ -39,6 +45,10 @@ pub fn show(told: &Explanation) -> String {
         ("hints", facts.hints.join(", ")),
         ("read as", facts.read_as.clone()),
     ]);
+    if !told.actions.is_empty() {
+        let lines: Vec<String> = told.actions.iter().map(done).collect();
+        text.push_str(&format!("\n{}\n", lines.join("\n")));
+    }
     let cache = &told.cache;
     let verdict = match cache.verdict {
         Verdict::Serve => "answers from memory, or stores the answer",

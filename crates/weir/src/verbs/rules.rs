@@ -5,7 +5,7 @@ use super::{Asked, escaped, explain};
 use crate::cli::RulesVerb;
 use anyhow::Result;
 use serde_json::Value;
-use weir_admin::{CacheCounts, Changed, Move, Place, Question, RuleState, RuleTable, RuleText};
+use weir_admin::{CacheCounts, Changed, Move, Place, Question, RuleDeeds, RuleState, RuleTable, RuleText};
 
 pub fn run(verb: RulesVerb) -> Result<()> {
     match verb {
@@ -43,12 +43,12 @@ fn list(rules: &RuleTable) -> String {
     if rules.rules.is_empty() {
         return "no rules: everything goes to the server\n".to_owned();
     }
-    let header = [&["rule", "match", "cache", ">matched", "last match"][..], &COUNTS].concat();
+    let header = [&["rule", "match", "does", ">matched", "last match"][..], &COUNTS].concat();
     let rows = rules.rules.iter().map(|rule| {
         let mut row = vec![
             rule.name.clone(),
             short(rule.rule.get("match"), &[]),
-            short(rule.rule.get("cache"), &["ttl"]),
+            does(&rule.rule),
             rule.hits.to_string(),
             ago(rule.last_hit),
         ];
@@ -62,6 +62,39 @@ fn list(rules: &RuleTable) -> String {
         text.push_str("Weir was started without a file: these rules end with it\n");
     }
     text
+}
+
+/// The actions of a rule.
+fn does(rule: &Value) -> String {
+    let mut actions = Vec::new();
+    for (key, bare) in [("cache", "ttl"), ("rewrite", ""), ("deny", ""), ("limit", ""), ("timeout", "")] {
+        match rule.get(key) {
+            None => {}
+            Some(Value::Object(object)) if key == "cache" && object.len() == 1 => {
+                actions.push(format!("cache {}", short(rule.get(key), &[bare])));
+            }
+            Some(Value::Object(_)) if key == "rewrite" => actions.push(key.to_owned()),
+            Some(Value::Object(_)) => actions.push(format!("{key} {}", short(rule.get(key), &[bare]))),
+            Some(value) if key == "timeout" => {
+                actions.push(format!("timeout {}", value.as_str().unwrap_or_default()))
+            }
+            Some(_) => actions.push(key.to_owned()),
+        }
+    }
+    if actions.is_empty() { "-".to_owned() } else { actions.join(", ") }
+}
+
+/// What a rule has done, apart from caching.
+fn done(done: &RuleDeeds) -> String {
+    let all = [
+        (done.denied, "denied"),
+        (done.rewritten, "rewritten"),
+        (done.waited, "waited for the limit"),
+        (done.rejected, "refused by the limit"),
+        (done.timed_out, "timed out"),
+    ];
+    let some = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    some.collect::<Vec<_>>().join(", ")
 }
 
 /// `key=value` of an object; of the keys in `bare` only the value.
@@ -84,6 +117,7 @@ fn one(rule: &RuleState) -> String {
     text.push_str(&pairs(&[
         ("place", rule.position.to_string()),
         ("matched", format!("{} times, last {}", rule.hits, ago(rule.last_hit))),
+        ("done", done(&rule.done)),
         ("warning", warnings.collect()),
     ]));
     if let Some(cache) = &rule.cache {

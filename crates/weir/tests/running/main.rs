@@ -29,6 +29,7 @@ mod proxy_header;
 mod reload;
 mod replication;
 mod reuse;
+mod rule_deny;
 mod secrets;
 mod sharing_fresh;
 mod sharing_globals;

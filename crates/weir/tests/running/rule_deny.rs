@@ -1,0 +1,147 @@
+//! Rules with `deny`: nothing of the statement reaches the server, and the session goes on.
+
+use crate::cache_kit::MODES;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+fn denied(response: &Response, rule: &str) {
+    let error = response.err().unwrap_or_else(|| panic!("not denied by {rule}: {response:?}"));
+    assert_eq!((error.code, error.state.as_str()), (1227, "42000"), "{error:?}");
+    let text = &error.message;
+    assert!(
+        text.starts_with("Access denied: not here") && text.contains(&format!("rule `{rule}`")),
+        "{text}"
+    );
+}
+
+const RULES: &str = "[[rule]]\nname = \"drops\"\nmatch = { pattern = \"(?i)drop\\\\s+table\" }\ndeny = \"not here\"\n\
+                     [[rule]]\nname = \"ddl\"\nmatch = { kind = \"ddl\", user = \"app\" }\ndeny = \"not here\"\n\
+                     [[rule]]\nname = \"runs\"\nmatch = { digest = \"SELECT 4 + 5\", command = \"execute\" }\ndeny = \"not here\"\n\
+                     [[rule]]\nname = \"table\"\nmatch = { table = \"rule_deny.secret\" }\ndeny = \"not here\"\n\
+                     [[rule]]\nname = \"here\"\nmatch = { schema = \"rule_deny_b\", kind = \"read\" }\ndeny = \"not here\"\n";
+
+/// Two databases of a test's own, `name` and `name_b`.
+async fn fixture(server: &Server, name: &str) {
+    database(server, name, &["CREATE TABLE t (id INT)", "CREATE TABLE secret (id INT)"]).await;
+    database(server, &format!("{name}_b"), &[]).await;
+}
+
+fn rules(name: &str) -> String {
+    RULES.replace("rule_deny", name)
+}
+
+#[tokio::test]
+async fn a_denied_statement_never_reaches_the_server_and_the_session_goes_on() {
+    for (flavor, server) in both() {
+        fixture(&server, "rule_deny1").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, &rules("rule_deny1"));
+            let options = app(weir.addr()).database("rule_deny1").with(Caps::MULTI_STATEMENTS);
+            let mut client = options.connect().await.unwrap();
+            client.run("BEGIN").await.unwrap();
+            client.run("INSERT INTO t VALUES (7)").await.unwrap();
+            for (sql, rule) in [
+                ("DROP TABLE t", "drops"),
+                ("drop /* x */ table t", "drops"),
+                ("/*!50000 DROP */ TABLE t", "drops"),
+                ("/*!50000 DROP TABLE t */", "drops"),
+                ("DROP/**/TABLE/**/t", "drops"),
+                ("SELECT 1; DROP TABLE t", "drops"),
+                ("SELECT ';'; DROP -- x\n TABLE t", "drops"),
+                ("TRUNCATE t", "ddl"),
+                ("SELECT 1;/*!50000 TRUNCATE*/ t", "ddl"),
+                ("SELECT * FROM secret", "table"),
+                ("SELECT 1; DELETE FROM `secret`", "table"),
+                ("SELECT 1 FROM t; SELECT * FROM /*!50000 rule_deny1.*/secret; SELECT 2", "table"),
+            ] {
+                denied(&client.query(sql).await.unwrap(), rule);
+            }
+            // The transaction is still there.
+            assert_eq!(row(&mut client, "SELECT COUNT(*) FROM t").await, "1", "{flavor:?} {mode}");
+            client.run("ROLLBACK").await.unwrap();
+            assert_eq!(row(&mut client, "SELECT COUNT(*) FROM t").await, "0");
+            // A text that only speaks of it is matched by a pattern too.
+            denied(&client.query("SELECT 'drop table'").await.unwrap(), "drops");
+        }
+    }
+}
+
+#[tokio::test]
+async fn prepared_statements_are_denied_when_prepared_or_when_executed() {
+    for (_, server) in both() {
+        fixture(&server, "rule_deny2").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, &rules("rule_deny2"));
+            let mut client = client(&weir, "rule_deny2").await;
+            for (sql, rule) in [("DROP TABLE t", "drops"), ("SELECT * FROM secret", "table")] {
+                denied(&client.command(command::STMT_PREPARE, sql.as_bytes()).await.unwrap(), rule);
+            }
+            let one = client.prepare("SELECT 4 + 5").await.unwrap();
+            denied(&execute(&mut client, one.id, &[], true).await, "runs");
+            // As text it is not.
+            assert_eq!(row(&mut client, "SELECT 4 + 5").await, "9");
+            let other = client.prepare("SELECT 4").await.unwrap();
+            assert!(execute(&mut client, other.id, &[], true).await.err().is_none());
+            denied(&execute(&mut client, one.id, &[], true).await, "runs");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_current_schema_is_followed_whatever_the_session_shares() {
+    for (_, server) in both() {
+        fixture(&server, "rule_deny3").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, &rules("rule_deny3"));
+            let mut client = client(&weir, "rule_deny3").await;
+            row(&mut client, "SELECT 1").await;
+            client.run("USE rule_deny3_b").await.unwrap();
+            denied(&client.query("SELECT 1").await.unwrap(), "here");
+            client.run("USE /* back */ `rule_deny3`").await.unwrap();
+            row(&mut client, "SELECT 1").await;
+            client.command(command::INIT_DB, b"rule_deny3_b").await.unwrap();
+            denied(&client.query("SELECT 1").await.unwrap(), "here");
+            // It does not succeed, so the session stays where it is.
+            assert!(client.command(command::INIT_DB, b"rule_deny3_none").await.unwrap().err().is_some());
+            denied(&client.query("SELECT 1").await.unwrap(), "here");
+            client.command(command::INIT_DB, b"rule_deny3").await.unwrap();
+            row(&mut client, "SELECT 1").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_text_too_long_to_look_at_is_denied_where_a_rule_may_match() {
+    for (_, server) in both() {
+        fixture(&server, "rule_deny4").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, &rules("rule_deny4"));
+            let long = format!("SELECT '{}'; TRUNCATE t", "x".repeat(200_000));
+            let options = app(weir.addr()).database("rule_deny4").with(Caps::MULTI_STATEMENTS);
+            let mut client = options.connect().await.unwrap();
+            denied(&client.query(&long).await.unwrap(), "drops");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rules_that_come_while_sessions_are_there_hold_for_these_too() {
+    for (_, server) in both() {
+        fixture(&server, "rule_deny5").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, "");
+            let mut client = client(&weir, "rule_deny5").await;
+            row(&mut client, "SELECT 1").await;
+            let early = client.prepare("SELECT 4 + 5").await.unwrap();
+            client.run("USE rule_deny5_b").await.unwrap();
+            let headers = format!("Host: {}\r\nContent-Type: application/json\r\n", weir.admin_addr());
+            let add = r#"{"rule": {"name": "late", "match": {"schema": "rule_deny5_b", "kind": "read"}, "deny": "not here"}}"#;
+            let added = crate::api_kit::request(&weir, "POST /api/v1/rules", &headers, add).await;
+            assert_eq!(added.0, 201, "{added:?}");
+            denied(&client.query("SELECT 1").await.unwrap(), "late");
+            denied(&execute(&mut client, early.id, &[], true).await, "late");
+            let sample = "weir_rule_denied_total{rule=\"late\"}";
+            assert_eq!(metric(&weir, sample).await, 2.0);
+        }
+    }
+}
