@@ -86,7 +86,7 @@ impl Cache {
         self.inner.max_entry.store(limits.largest_entry(), Ordering::Relaxed);
     }
 
-    /// Bytes of one entry at most, its key included.
+    /// Bytes of memory that one entry takes at most, its key included.
     pub fn max_entry(&self) -> usize {
         self.inner.max_entry.load(Ordering::Relaxed)
     }
@@ -243,10 +243,11 @@ impl Ticket {
         let flight = Arc::clone(&self.flight);
         let scope = Arc::clone(&self.scope);
         let asked = self.snapshot.asked;
-        let entry =
-            Entry::new(Kind::Answer, &flight.key, answer, scope, self.terms, asked, now, &inner.budget);
-        let entry = Arc::new(entry);
-        match inner.store(flight.hash, &entry, &self.snapshot, Some(&flight), now) {
+        let spares = inner.spares(flight.hash);
+        let (budget, terms) = (&inner.budget, self.terms);
+        let entry = Entry::new(Kind::Answer, &flight.key, answer, scope, terms, asked, now, budget, spares);
+        let key = Key { bytes: &flight.key, hash: flight.hash };
+        match inner.store(&key, &entry, &self.snapshot, Some(&flight), now) {
             Ok(()) => {
                 self.open = false;
                 Fill::Stored(entry)

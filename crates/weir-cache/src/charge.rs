@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::spare;
+
 /// The sum of what the cache holds, and what it may hold, in bytes.
 #[derive(Debug)]
 pub struct Budget {
@@ -27,9 +29,10 @@ impl Budget {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Bytes above the limit.
+    /// Bytes above the limit, of which a part is for what is spare.
     pub fn excess(&self) -> usize {
-        self.used().saturating_sub(self.limit())
+        let limit = self.limit();
+        self.used().saturating_sub(limit - limit / spare::PART)
     }
 
     pub fn add(&self, bytes: usize) {
@@ -75,9 +78,9 @@ const WORD: usize = 8;
 const PAGE: usize = 4096;
 /// Above this a block has pages of its own.
 const PAGES_FROM: usize = 128 * 1024;
-/// The part by which blocks take more than their size: the heads and ends of the pages they are cut from, and pages that are
-/// only partly in use while entries of many sizes come and go. Measured with mimalloc 3: a ninth with blocks of few sizes, a
-/// sixth with many, and some more at times (`tests/resident.rs`).
+/// The part by which blocks of other sizes than those of entries (`blocks.rs`) take more than their size: the heads and ends of the
+/// pages they are cut from, and pages that are only partly in use. Measured with mimalloc 3: a ninth with blocks of few sizes, a sixth with
+/// many, and some more at times.
 const PAGES_PART: usize = 5;
 
 /// What a block of `bytes` takes from the allocator. mimalloc, which the binary uses, has four sizes of blocks for each

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::charge::{Budget, Charge, arc_size, resident};
+use crate::blocks::{BLOCK_RESIDENT, BYTES, Block, Blocks, Bytes, Index, Supply, blocks_for};
+use crate::charge::Budget;
 use crate::scope::Scope;
+use crate::spare::Spares;
 
 /// How long an answer may be used. Kept in milliseconds, rounded down, at most 49 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,7 @@ pub struct About {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Kind {
     Answer,
     /// A mark of shadow mode: no packets, only the hash.
@@ -62,24 +65,50 @@ pub(crate) enum Kind {
 }
 
 /// A stored answer. It stays readable for as long as somebody holds it, also when it is stored no more.
+///
+/// It is one block, in which lies what fits of key, packets and warnings, and the rest in more blocks of the same kind.
 #[derive(Debug)]
-pub struct Entry {
-    /// Key, packets and warnings behind each other.
-    bytes: Box<[u8]>,
-    key_length: usize,
-    packets_end: usize,
-    about: About,
+pub struct Entry(pub(crate) Node);
+
+/// What a block is for.
+#[derive(Debug)]
+pub(crate) enum Node {
+    /// The first of an entry, the only one that is handed out.
+    Head(Head),
+    Bytes([u8; BYTES]),
+    Index(Index),
+}
+
+impl Node {
+    pub(crate) const EMPTY: Self = Self::Bytes([0; BYTES]);
+}
+
+/// What is known of an answer, and the first of its bytes.
+#[derive(Debug)]
+pub(crate) struct Head {
+    budget: Arc<Budget>,
     scope: Arc<Scope>,
     asked: Instant,
+    rows: u64,
+    found_rows: Option<u64>,
+    hash: u64,
+    form: u32,
     /// Milliseconds.
     ttl: u32,
     soft_ttl: u32,
     stale_if_error: u32,
     stored_after: u32,
+    server_micros: u32,
+    key_length: u32,
+    packets_end: u32,
+    warnings: u16,
+    status: u16,
     kind: Kind,
-    charge: Charge,
-    budget: Arc<Budget>,
+    bytes: Blocks<INSIDE>,
 }
+
+/// Bytes of an answer that lie in its first block.
+const INSIDE: usize = 352;
 
 /// What may be done with an entry at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,87 +132,118 @@ impl Entry {
         asked: Instant,
         now: Instant,
         budget: &Arc<Budget>,
-    ) -> Self {
-        let packets_end = key.len() + answer.packets.len();
-        let mut bytes = Vec::with_capacity(packets_end + answer.warning_packets.len());
-        bytes.extend_from_slice(key);
-        bytes.extend_from_slice(answer.packets);
-        bytes.extend_from_slice(answer.warning_packets);
+        spares: Spares<'_>,
+    ) -> Arc<Self> {
+        let parts = [key, answer.packets, answer.warning_packets];
+        let bytes = Blocks::new(parts, &spares);
         scope.hold(budget);
-        let charge = Charge::new(budget, resident(arc_size::<Self>()) + resident(bytes.len()));
-        Self {
-            bytes: bytes.into(),
-            key_length: key.len(),
-            packets_end,
-            about: answer.about,
+        budget.add(least_size(bytes.len()));
+        let About { rows, found_rows, warnings, status, form, hash, server_time } = answer.about;
+        let head = Head {
+            budget: Arc::clone(budget),
             scope,
             asked,
+            rows,
+            found_rows,
+            hash,
+            form,
             ttl: millis(terms.ttl),
             soft_ttl: terms.soft_ttl.map_or(u32::MAX, millis),
             stale_if_error: millis(terms.stale_if_error),
             stored_after: millis(now.saturating_duration_since(asked)),
+            server_micros: u32::try_from(server_time.as_micros()).unwrap_or(u32::MAX),
+            key_length: length(key),
+            packets_end: length(key) + length(answer.packets),
+            warnings,
+            status,
             kind,
-            charge,
-            budget: Arc::clone(budget),
+            bytes,
+        };
+        spares.made(Node::Head(head))
+    }
+
+    /// Only such blocks are ever seen from outside.
+    fn head(&self) -> &Head {
+        match &self.0 {
+            Node::Head(head) => head,
+            Node::Bytes(_) | Node::Index(_) => unreachable!("entries are made in Entry::new alone"),
         }
     }
 
+    /// Nobody uses it any more: it gives its blocks away, and is a block as any other.
+    pub(crate) fn retire(&mut self, out: impl FnMut(Block)) {
+        if let Node::Head(head) = &mut self.0 {
+            let size = head.size();
+            head.bytes.empty_into(out);
+            head.budget.sub(size - head.size());
+        }
+        self.0 = Node::EMPTY;
+    }
+
     /// The answer's packets.
-    pub fn packets(&self) -> &[u8] {
-        &self.bytes[self.key_length..self.packets_end]
+    pub fn packets(&self) -> Bytes<'_> {
+        self.head().bytes.range(self.head().key_length as usize..self.head().packets_end as usize)
     }
 
     /// What SHOW WARNINGS answers after it.
-    pub fn warning_packets(&self) -> &[u8] {
-        &self.bytes[self.packets_end..]
+    pub fn warning_packets(&self) -> Bytes<'_> {
+        self.head().bytes.range(self.head().packets_end as usize..self.head().bytes.len())
     }
 
     /// What else a client may ask after it.
-    pub fn about(&self) -> &About {
-        &self.about
+    pub fn about(&self) -> About {
+        About {
+            rows: self.head().rows,
+            found_rows: self.head().found_rows,
+            warnings: self.head().warnings,
+            status: self.head().status,
+            form: self.head().form,
+            hash: self.head().hash,
+            server_time: Duration::from_micros(self.head().server_micros.into()),
+        }
     }
 
     /// The rule, the digest, the tables.
     pub fn scope(&self) -> &Arc<Scope> {
-        &self.scope
+        &self.head().scope
     }
 
     /// When the server was asked: the data is not older.
     pub fn asked(&self) -> Instant {
-        self.asked
+        self.head().asked
     }
 
     /// When it was stored.
     pub fn stored(&self) -> Instant {
-        self.asked + Duration::from_millis(self.stored_after.into())
+        self.head().asked + Duration::from_millis(self.head().stored_after.into())
     }
 
     /// How old the data may be.
     pub fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.asked)
+        now.saturating_duration_since(self.head().asked)
     }
 
     /// Bytes it takes in memory.
     pub fn size(&self) -> usize {
-        self.charge.bytes()
+        self.head().size()
     }
 
-    pub(crate) fn key(&self) -> &[u8] {
-        &self.bytes[..self.key_length]
+    pub(crate) fn key(&self) -> Bytes<'_> {
+        self.head().bytes.range(0..self.head().key_length as usize)
     }
 
     pub(crate) fn kind(&self) -> Kind {
-        self.kind
+        self.head().kind
     }
 
     /// By its own terms and those of whoever asks, whichever are stricter.
     pub(crate) fn freshness(&self, terms: &Terms, now: Instant) -> Freshness {
         let age = self.age(now);
-        let ttl = ms(self.ttl).min(terms.ttl);
-        let soft = ms(self.soft_ttl).min(terms.soft_ttl.unwrap_or(Duration::MAX));
+        let ttl = ms(self.head().ttl).min(terms.ttl);
+        let soft = ms(self.head().soft_ttl).min(terms.soft_ttl.unwrap_or(Duration::MAX));
         if age < ttl {
             if age < soft { Freshness::Fresh } else { Freshness::Soft }
-        } else if age < ttl + ms(self.stale_if_error).min(terms.stale_if_error) {
+        } else if age < ttl + ms(self.head().stale_if_error).min(terms.stale_if_error) {
             Freshness::Stale
         } else {
             Freshness::Dead
@@ -192,13 +252,20 @@ impl Entry {
 
     /// Whether nobody may use it any more, whoever asks.
     pub(crate) fn is_dead(&self, now: Instant) -> bool {
-        self.age(now) >= ms(self.ttl) + ms(self.stale_if_error)
+        self.age(now) >= ms(self.head().ttl) + ms(self.head().stale_if_error)
     }
 }
 
-impl Drop for Entry {
+impl Head {
+    fn size(&self) -> usize {
+        least_size(self.bytes.len())
+    }
+}
+
+impl Drop for Head {
     fn drop(&mut self) {
         self.scope.release(&self.budget);
+        self.budget.sub(self.size());
     }
 }
 
@@ -211,7 +278,12 @@ fn ms(millis: u32) -> Duration {
     Duration::from_millis(millis.into())
 }
 
-/// The least memory an entry takes with these bytes; what cannot fit need not be gathered.
+/// What is stored is never longer: [`Cache`](crate::Cache) compares it with a limit before.
+fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX)
+}
+
+/// The memory an entry takes with these bytes.
 pub(crate) fn least_size(bytes: usize) -> usize {
-    resident(arc_size::<Entry>()) + resident(bytes)
+    (1 + blocks_for(bytes.saturating_sub(INSIDE))) * BLOCK_RESIDENT
 }

@@ -19,6 +19,7 @@ use crate::limits::CacheLimits;
 use crate::reason::DropReason;
 use crate::rule::{Often, Rule};
 use crate::seen::Seen;
+use crate::spare::{Spare, Spares};
 use crate::store::{SlotId, Store};
 
 /// Generations of single keys in each part. Keys that share one are dropped together, if they are just being asked.
@@ -35,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) budget: Arc<Budget>,
     pub(crate) generations: Generations,
     pub(crate) seen: Seen,
+    pub(crate) spare: Spare,
     pub(crate) max_entry: AtomicUsize,
     pub(crate) rules: Mutex<Vec<Arc<Rule>>>,
     /// Where eviction looks next, if not where the new entry is.
@@ -76,6 +78,7 @@ impl Inner {
             hasher: FixedState::with_seed(seed),
             hash_bits: hash_bits.clamp(1, 64),
             generations: Generations::new(&budget),
+            spare: Spare::new(&budget),
             seen: Seen::new(&budget, limits.memory),
             max_entry: AtomicUsize::new(limits.largest_entry()),
             budget,
@@ -108,21 +111,27 @@ impl Inner {
         &self.hasher
     }
 
+    /// What is left of entries, for one with this hash.
+    pub(crate) fn spares(&self, hash: u64) -> Spares<'_> {
+        self.spare.of(self.place(hash))
+    }
+
     pub(crate) fn snapshot(&self, hash: u64, asked: Instant) -> Snapshot {
         let key = self.parts[self.place(hash)].key_generation(hash).load(Ordering::Acquire);
         Snapshot { wipes: self.generations.now(), key, asked }
     }
 
-    /// Stores an entry and settles its flight, if there is one, then makes room.
+    /// Stores an entry under its key and settles its flight, if there is one, then makes room.
     pub(crate) fn store(
         &self,
-        hash: u64,
+        key: &Key<'_>,
         entry: &Arc<Entry>,
         snapshot: &Snapshot,
         flight: Option<&Arc<Flight>>,
         now: Instant,
     ) -> Result<(), DropReason> {
         self.seen.note(entry.scope(), &self.hasher);
+        let hash = key.hash;
         let place = self.place(hash);
         let part = &self.parts[place];
         let mut state = part.state.lock();
@@ -130,14 +139,14 @@ impl Inner {
         if key_wiped || self.generations.wiped(snapshot.wipes, entry.scope()) {
             return Err(DropReason::Wiped);
         }
-        let newer = state.store.find(hash, entry.key(), entry.kind()).map(|(_, stored)| stored);
+        let newer = state.store.find(hash, key.bytes, entry.kind()).map(|(_, stored)| stored);
         let newer = newer.filter(|stored| stored.asked() > entry.asked()).cloned();
         let wakers = flight.map(|flight| {
             state.remove_flight(flight);
             flight.settle(Some(newer.as_ref().unwrap_or(entry)), now)
         });
         let inserted = newer.is_none().then(|| {
-            let inserted = state.store.insert(hash, Arc::clone(entry));
+            let inserted = state.store.insert(hash, key.bytes, Arc::clone(entry));
             entry.scope().rule().hold(1, entry.size());
             inserted
         });
@@ -147,6 +156,7 @@ impl Inner {
         let Some(inserted) = inserted else { return Err(DropReason::Superseded) };
         if let Some(old) = inserted.replaced {
             old.scope().rule().hold(-1, old.size());
+            self.spare.of(place).give(old);
         }
         entry.scope().rule().often(place, Often::Fills, 1);
         self.make_room(place, Some(inserted.slot), now);
@@ -202,7 +212,10 @@ impl Inner {
             rule.hold(-1, entry.size());
             rule.often(place, if entry.is_dead(now) { Often::Expired } else { Often::Evicted }, 1);
         }
-        gone.len()
+        let count = gone.len();
+        let spares = self.spare.of(place);
+        gone.into_iter().for_each(|entry| spares.give(entry));
+        count
     }
 
     /// `own`, unless the next part in turn holds clearly more: so all stay about equally full.

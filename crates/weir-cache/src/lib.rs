@@ -23,6 +23,7 @@
 //! asked; what was wiped after that is not stored; and a session is not served, and does not wait for, what was asked before
 //! its own last write.
 
+mod blocks;
 mod cache;
 mod charge;
 mod entry;
@@ -36,9 +37,11 @@ mod rule;
 mod scope;
 mod seen;
 mod shadow;
+mod spare;
 mod store;
 mod wipe;
 
+pub use blocks::Bytes;
 pub use cache::{Ask, Cache, CacheStats, Fill, Lookup};
 pub use entry::{About, Answer, Entry, Terms};
 pub use flight::{Ticket, Waited, Waiting};

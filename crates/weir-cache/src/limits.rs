@@ -17,7 +17,7 @@ impl CacheLimits {
     }
 
     pub(crate) fn largest_entry(&self) -> usize {
-        self.max_entry.min(self.memory / 2)
+        self.max_entry.min(self.memory / 2).min(u32::MAX as usize)
     }
 }
 

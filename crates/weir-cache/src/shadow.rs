@@ -85,10 +85,11 @@ impl Cache {
             snapshot.asked,
             now,
             &self.inner.budget,
+            self.inner.spares(key.hash),
         );
         // Whether it is stored, or was wiped or outdone meanwhile, makes no difference to this statement.
         if entry.size() <= self.max_entry() && !ask.terms.ttl.is_zero() {
-            _ = self.inner.store(key.hash, &Arc::new(entry), snapshot, None, now);
+            _ = self.inner.store(key, &entry, snapshot, None, now);
         }
         ShadowOutcome { would_hit: false, would_be_stale: None, saved: Duration::ZERO }
     }

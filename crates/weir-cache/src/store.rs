@@ -91,8 +91,9 @@ impl Store {
         }
     }
 
-    pub fn insert(&mut self, hash: u64, entry: Arc<Entry>) -> Inserted {
-        if let Some((id, _)) = self.find(hash, entry.key(), entry.kind()) {
+    /// `key` is that of the entry.
+    pub fn insert(&mut self, hash: u64, key: &[u8], entry: Arc<Entry>) -> Inserted {
+        if let Some((id, _)) = self.find(hash, key, entry.kind()) {
             let size = entry.size();
             let slot = self.slab.get_mut(id);
             let queue = slot.queue;

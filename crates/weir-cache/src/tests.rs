@@ -112,7 +112,9 @@ fn answer(value: &str) -> Answer<'_> {
 }
 
 fn text(entry: &Entry) -> String {
-    String::from_utf8(entry.packets().to_vec()).unwrap()
+    let mut packets = Vec::new();
+    entry.packets().append_to(&mut packets);
+    String::from_utf8(packets).unwrap()
 }
 
 /// A future with a waker that counts.

@@ -11,6 +11,7 @@ use crate::found_rows::FormOf;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
 use crate::wish::Wish;
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -60,6 +61,14 @@ pub(crate) struct InFlight {
     wish: Wish,
     over: Option<Waited>,
     patience: Pin<Box<Sleep>>,
+}
+
+/// Bytes that are kept for the next answer of several pieces.
+const PIECES_MAX: usize = 64 * 1024;
+
+thread_local! {
+    /// Room to put an answer together that lies in several pieces.
+    static PIECES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl Session {
@@ -221,13 +230,25 @@ impl Session {
     ) -> Result<Cached, Exit> {
         self.begin(command, shape(command));
         self.take_served(command, entry);
-        self.answer(cx, command, len, entry.packets())?;
+        let packets = entry.packets();
+        match packets.whole() {
+            Some(whole) => self.answer(cx, command, len, whole)?,
+            None => {
+                let mut pieces = PIECES.take();
+                packets.append_to(&mut pieces);
+                self.answer(cx, command, len, &pieces)?;
+                if pieces.capacity() <= PIECES_MAX {
+                    pieces.clear();
+                    PIECES.set(pieces);
+                }
+            }
+        }
         Ok(Cached::Answered)
     }
 
     fn take_served(&mut self, command: u8, entry: &Entry) {
         let (mode, server) = (self.lex_mode(), self.server_kind());
-        let about = *entry.about();
+        let about = entry.about();
         self.walker.set_status(about.status);
         let Some(sharing) = &mut self.sharing else { return };
         sharing.doing = match command {

@@ -46,7 +46,7 @@ impl Slab {
     /// Whether the slot holds what is looked for.
     pub fn is(&self, id: SlotId, hash: u64, key: &[u8], kind: Kind) -> bool {
         let slot = self.get(id);
-        slot.hash == hash && slot.entry.as_ref().is_some_and(|e| e.kind() == kind && e.key() == key)
+        slot.hash == hash && slot.entry.as_ref().is_some_and(|e| e.kind() == kind && e.key() == *key)
     }
 
     /// A slot to be written.

@@ -6,18 +6,21 @@ use crate::charge::Budget;
 use crate::entry::{About, Answer, Terms};
 use crate::rule::Rule;
 use crate::scope::Scope;
+use crate::spare::Spare;
 
 struct Bench {
     store: Store,
     scope: Arc<Scope>,
     budget: Arc<Budget>,
+    spare: Spare,
     now: Instant,
 }
 
 impl Bench {
     fn new() -> Self {
         let scope = Arc::new(Scope::new(Rule::new("r"), 1, "u"));
-        Self { store: Store::default(), scope, budget: Budget::new(0), now: Instant::now() }
+        let budget = Budget::new(0);
+        Self { store: Store::default(), scope, spare: Spare::new(&budget), budget, now: Instant::now() }
     }
 
     fn hash(n: u64) -> u64 {
@@ -37,8 +40,9 @@ impl Bench {
             self.now,
             self.now,
             &self.budget,
+            self.spare.of(0),
         );
-        self.store.insert(Self::hash(n), Arc::new(entry)).slot
+        self.store.insert(Self::hash(n), &n.to_le_bytes(), entry).slot
     }
 
     fn find(&self, n: u64) -> Option<SlotId> {

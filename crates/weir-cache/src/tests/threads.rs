@@ -110,7 +110,9 @@ impl Shared {
     }
 
     fn check(&self, entry: &Entry, key: usize, least: u64, now: Instant) {
-        let (answer, rest) = entry.packets().split_first_chunk().unwrap();
+        let mut packets = Vec::new();
+        entry.packets().append_to(&mut packets);
+        let (answer, rest) = packets.split_first_chunk().unwrap();
         assert!(rest.iter().all(|b| *b == key as u8), "another key's answer");
         let version = u64::from_le_bytes(*answer);
         assert!(version >= least, "version {version} of key {key}, at least {least} was expected");
