@@ -62,8 +62,14 @@ launch_server() {
 
 # ---- Weir -----------------------------------------------------------------------------------------------------------
 
-# Starts Weir on $home/$1.toml, which has it listen at port $2. Its process is in `pid`.
+# Starts Weir on $home/$1.toml, which has it listen at port $2. Its process is in `pid`. Where it has an admin address, WEIR_TOKEN
+# is a token for it.
 launch_weir() {
+  if grep -q '^admin = ' "$home/$1.toml"; then
+    WEIR_TOKEN=$("$weir" token add scripts --role admin -c "$home/$1.toml" 2>"$home/token.log") ||
+      die "no token could be made" "$home/token.log"
+    export WEIR_TOKEN
+  fi
   start "$home/$1.log" "$weir" run -c "$home/$1.toml"
   await_port "$2" "Weir" "$home/$1.log"
 }
@@ -71,7 +77,7 @@ launch_weir() {
 metrics_at() {
   local metrics
   exec {metrics}<>"/dev/tcp/127.0.0.1/$1"
-  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&"$metrics"
+  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n' "$WEIR_TOKEN" >&"$metrics"
   cat <&"$metrics"
   exec {metrics}>&-
 }

@@ -7,18 +7,25 @@ mod cache;
 mod explain;
 mod guard;
 mod input;
+mod reload;
 mod rules;
 
 use std::sync::Arc;
 
+use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
-use utoipa::OpenApi;
-use utoipa::openapi::OpenApi as Document;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use weir_model::Role;
 
+use crate::access::{Need, need};
 use crate::control::Control;
 use crate::error::{ApiError, Code};
 
@@ -27,8 +34,8 @@ use crate::error::{ApiError, Code};
 #[openapi(
     info(
         title = "Weir",
-        description = "Rules and the result cache of a running Weir. There are no accounts yet: whoever reaches the \
-                       address, which is of this machine only, may do all of it.",
+        description = "Rules and the result cache of a running Weir. Each operation needs a token whose role is at least \
+                       its `x-weir-role`; on a unix socket the user that Weir runs as, and root, need none.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     servers((url = "/api/v1")),
@@ -36,9 +43,54 @@ use crate::error::{ApiError, Code};
         (name = "rules", description = "Changes are checked as a whole, written to weir.toml, then take effect."),
         (name = "cache"),
         (name = "explain", description = "Nothing is run."),
+        (name = "configuration"),
     )
 )]
 struct About;
+
+/// Says of each operation what it asks of who sends it.
+struct Doors;
+
+impl Modify for Doors {
+    fn modify(&self, document: &mut Document) {
+        let token =
+            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("made by `weir token add`"));
+        document
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("token", SecurityScheme::Http(token.build()));
+        document.security = Some(vec![SecurityRequirement::new("token", [""; 0])]);
+        for (path, item) in &mut document.paths.paths {
+            let operations = [
+                (Method::GET, &mut item.get),
+                (Method::POST, &mut item.post),
+                (Method::PUT, &mut item.put),
+                (Method::DELETE, &mut item.delete),
+            ];
+            for (method, operation) in operations {
+                if let (Some(operation), Need::Role { role, .. }) =
+                    (operation, need(&method, &format!("/api/v1{path}")))
+                {
+                    say_what_is_needed(operation, role);
+                }
+            }
+        }
+    }
+}
+
+fn say_what_is_needed(operation: &mut Operation, role: Role) {
+    let role = Extensions::builder().add("x-weir-role", role.as_str());
+    operation.extensions.get_or_insert_default().merge(role.build());
+    for (status, text) in [
+        ("401", "`token_needed`, `unknown_token`"),
+        ("403", "`role_too_low`, `forbidden_host`, `forbidden_origin`"),
+        ("429", "`too_many_failures`"),
+    ] {
+        let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+        let response = ResponseBuilder::new().description(text).content("application/json", body).build();
+        operation.responses.responses.insert(status.to_owned(), RefOr::T(response));
+    }
+}
 
 /// What every handler works with.
 pub(crate) type Controls = Arc<dyn Control>;
@@ -60,7 +112,9 @@ pub(crate) fn router(control: Controls) -> Router {
 
 /// The OpenAPI document of the API, as it is served at `/api/v1/openapi.json`.
 pub fn openapi() -> Document {
-    parts().1
+    let mut document = parts().1;
+    Doors.modify(&mut document);
+    document
 }
 
 fn parts() -> (Router<Controls>, Document) {
@@ -73,6 +127,7 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(cache::wipe))
         .routes(routes!(explain::test))
         .routes(routes!(explain::explain))
+        .routes(routes!(reload::reload))
         .split_for_parts()
 }
 

@@ -1,9 +1,24 @@
 //! What the API asks of the rest of Weir.
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
+
+/// A body without anything in it: `{}`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// What a reload has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reloaded {
+    /// Each key with what it was and is, without secrets. Certificates and secrets were read again in any case.
+    pub changes: Vec<String>,
+}
 
 /// What can be asked of a running Weir, and changed. The handlers of the API call this and nothing else.
 ///
@@ -65,4 +80,10 @@ pub trait Control: Send + Sync + 'static {
     /// # Errors
     /// As [`Control::preview`].
     fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError>;
+
+    /// Reads the configuration file again.
+    ///
+    /// # Errors
+    /// When it is wrong, or changes what cannot change while Weir runs. The old one stays then, whole.
+    fn reload(&self) -> Result<Reloaded, ApiError>;
 }

@@ -35,6 +35,14 @@ pub enum Code {
     BadRequest,
     /// The header Host names no address of Weir: it may come from a web page by way of a name that was made to point here.
     ForbiddenHost,
+    /// Nobody may ask this without a token.
+    TokenNeeded,
+    /// The token is not accepted.
+    UnknownToken,
+    /// The token is accepted, and its role does not allow this.
+    RoleTooLow,
+    /// Too many unknown tokens were sent lately.
+    TooManyFailures,
     /// A web page of another site asks.
     ForbiddenOrigin,
     /// There is nothing at this path.
@@ -55,6 +63,8 @@ pub enum Code {
     NotJson,
     /// The rule, or the list with it, cannot take effect.
     BadRule,
+    /// The configuration file is wrong, or changes what cannot change while Weir runs.
+    NotReloaded,
     /// The configuration file cannot be written.
     FileNotWritten,
     /// A bug of Weir.
@@ -65,14 +75,28 @@ impl Code {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
-            Self::ForbiddenHost | Self::ForbiddenOrigin => StatusCode::FORBIDDEN,
+            Self::TokenNeeded | Self::UnknownToken => StatusCode::UNAUTHORIZED,
+            Self::ForbiddenHost | Self::ForbiddenOrigin | Self::RoleTooLow => StatusCode::FORBIDDEN,
+            Self::TooManyFailures => StatusCode::TOO_MANY_REQUESTS,
             Self::NotFound | Self::UnknownRule | Self::NothingNamed => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::DuplicateRule | Self::FileChanged => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BadRule => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::BadRule | Self::NotReloaded => StatusCode::UNPROCESSABLE_ENTITY,
             Self::FileNotWritten | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl Code {
+    /// The word that stands in an answer, for the log.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::TokenNeeded => "token_needed",
+            Self::UnknownToken => "unknown_token",
+            Self::RoleTooLow => "role_too_low",
+            _ => "refused",
         }
     }
 }

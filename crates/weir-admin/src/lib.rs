@@ -2,9 +2,9 @@
 //!
 //! This crate shows what other floors count and tell, and carries requests to [`Control`], which the roof implements;
 //! it must not decide anything about clients, servers or their traffic, and nothing in the house depends on it but the
-//! roof. It asks for no password, so `listen.admin` is an address of this machine only, and it shows no secrets and no
-//! statements of clients.
+//! roof. It shows no secrets. Who may ask what is decided in one place, `access.rs`, before anything else.
 
+mod access;
 mod api;
 mod cached;
 mod control;
@@ -20,9 +20,10 @@ mod testing;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+pub use access::{Access, FromPeer, Peer, Token};
 pub use api::openapi;
 pub use cached::{CacheState, Covered, RuleCacheState, Selection};
-pub use control::Control;
+pub use control::{Control, Reloaded};
 pub use error::{ApiError, Code, ErrorBody};
 pub use explained::{
     Action, CachePlan, DigestShown, Explanation, Facts, KeyPart, Question, Route, Tested, Tried, Verdict,
@@ -44,6 +45,7 @@ pub struct AdminState {
     /// Metrics of other floors, asked for at each scrape.
     more: More,
     control: Arc<dyn Control>,
+    access: Arc<Access>,
 }
 
 /// Gives metrics that are counted elsewhere; several samples of one name stand together.
@@ -58,7 +60,8 @@ impl AdminState {
         started: SystemTime,
         more: More,
         control: Arc<dyn Control>,
+        access: Arc<Access>,
     ) -> Arc<Self> {
-        Arc::new(Self { stats, readiness, version, started, more, control })
+        Arc::new(Self { stats, readiness, version, started, more, control, access })
     }
 }

@@ -1,21 +1,22 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Router, middleware};
 use weir_stats::{Extra, Kind};
 
-use crate::{AdminState, api, process};
+use crate::{AdminState, access, api, process};
 
 /// Prometheus text format 0.0.4.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(crate) fn router(state: Arc<AdminState>) -> Router {
     let api = api::router(Arc::clone(&state.control));
+    let access = Arc::clone(&state.access);
     Router::new()
         .route("/", get(async || "weir: /healthz /readyz /metrics /api/v1/openapi.json\n"))
         .route("/healthz", get(async || "ok\n"))
@@ -26,6 +27,7 @@ pub(crate) fn router(state: Arc<AdminState>) -> Router {
         })
         .with_state(state)
         .nest("/api/v1", api)
+        .layer(middleware::from_fn_with_state(access, access::check))
 }
 
 async fn ready(State(state): State<Arc<AdminState>>) -> Response {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::serve::Listener;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::{AdminState, routes};
+use crate::{AdminState, FromPeer, routes};
 
 /// What strangers on the admin port can take from Weir at most.
 #[derive(Debug, Clone, Copy)]
@@ -37,11 +37,15 @@ pub(crate) const BOUNDS: Bounds = Bounds {
 
 /// Answers HTTP/1.1 on `listener` (TCP or a Unix socket) until `shutdown` completes; then stops accepting,
 /// lets what is under way end within a second, and returns. Must run within a tokio runtime.
-pub async fn serve<L: Listener>(listener: L, state: Arc<AdminState>, shutdown: impl Future<Output = ()>) {
+pub async fn serve<L: Listener<Io: FromPeer>>(
+    listener: L,
+    state: Arc<AdminState>,
+    shutdown: impl Future<Output = ()>,
+) {
     serve_within(BOUNDS, listener, state, shutdown).await;
 }
 
-pub(crate) async fn serve_within<L: Listener>(
+pub(crate) async fn serve_within<L: Listener<Io: FromPeer>>(
     bounds: Bounds,
     mut listener: L,
     state: Arc<AdminState>,
@@ -62,7 +66,9 @@ pub(crate) async fn serve_within<L: Listener>(
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => {}
             (slot, stream) = accepted => {
-                let connection = one(bounds, stream, router.clone(), stopped.clone());
+                // Every request of this connection carries who is at its other end.
+                let router = router.clone().layer(Extension(stream.peer()));
+                let connection = one(bounds, stream, router, stopped.clone());
                 connections.spawn(async move {
                     connection.await;
                     drop(slot);

@@ -5,8 +5,24 @@
 use std::sync::Mutex;
 
 use serde_json::json;
+use weir_model::Role;
 
 use crate::*;
+
+/// What the holder of the role sends with each request.
+pub(crate) fn token(role: Role) -> String {
+    format!("weir_{}", role.as_str())
+}
+
+/// One token for each role, named after it.
+pub(crate) fn access() -> Arc<Access> {
+    let token = |role: &Role| Token {
+        name: role.as_str().to_owned(),
+        role: *role,
+        hash: weir_auth::token_hash(token(*role).as_bytes()),
+    };
+    Access::new(Role::ALL.iter().map(token).collect())
+}
 
 #[derive(Default)]
 pub(crate) struct Fake {
@@ -95,5 +111,9 @@ impl Control for Fake {
 
     fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
         self.preview(selection)
+    }
+
+    fn reload(&self) -> Result<Reloaded, ApiError> {
+        Ok(Reloaded { changes: vec!["log.level: info -> warn".to_owned()] })
     }
 }

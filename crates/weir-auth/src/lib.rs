@@ -17,12 +17,14 @@ pub mod rsa;
 pub mod scramble;
 pub mod secret;
 pub mod server_side;
+mod token;
 
 pub use client_side::{ClientConfig, ClientExchange, Proof, Step, Then};
 pub use plugin::Plugin;
 pub use rsa::{RsaError, RsaKeyPair};
 pub use secret::{Secret, Verifier};
 pub use server_side::{InitialResponse, Payload, ServerAuthError, ServerExchange, ServerStep};
+pub use token::{token_hash, token_text};
 
 /// Bytes of the nonce of `mysql_native_password` and `caching_sha2_password` (`SCRAMBLE_LENGTH` in the servers).
 pub const NONCE_LEN: usize = 20;

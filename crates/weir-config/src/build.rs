@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_model::Limits;
+use weir_model::{Limits, Role, TokenHash};
 
-use crate::types::{Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, User};
+use crate::types::{
+    Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, Token, User,
+};
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
 use crate::{Address, SecretString};
@@ -24,6 +26,7 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         limits: limits(root.table("limits")?),
         cache: cache(root.table("cache")?)?,
         rules: root.tables("rule").iter().map(rules::rule).collect::<Option<_>>()?,
+        tokens: root.tables("token").iter().map(token).collect::<Option<_>>()?,
         log: log(root.table("log")?)?,
         workers: size(runtime, "workers"),
         io: Io::from_word(runtime.text("io")?.0)?,
@@ -80,6 +83,14 @@ fn user(found: &Found) -> Option<User> {
         previous: secret(found, "previous"),
         replication: flag(found, "replication"),
         sharing: found.text("sharing").and_then(|(word, _)| Sharing::from_word(word)),
+    })
+}
+
+fn token(found: &Found) -> Option<Token> {
+    Some(Token {
+        name: found.text("name")?.0.to_owned(),
+        role: Role::from_word(found.text("role")?.0)?,
+        hash: TokenHash::parse(found.text("hash")?.0)?,
     })
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use weir_model::TokenHash;
+
 use crate::types::TlsMode;
 use crate::walk::{Entry, Finding, Found, Value};
 use crate::{Address, units};
@@ -15,6 +17,7 @@ pub(crate) fn all(root: &Found, findings: &mut Vec<Finding>) {
     servers(root, findings);
     users(root, findings);
     auth(root, findings);
+    tokens(root, findings);
     rules::all(root, findings);
     if let Some(limits) = root.table("limits") {
         auth_failure_delay(limits, findings);
@@ -34,9 +37,9 @@ fn listeners(root: &Found, findings: &mut Vec<Finding>) {
     if let Some(Entry { value: Value::Address(address), span }) = listen.entry("admin")
         && !address.is_local()
     {
-        let message = format!("`admin` would answer on {address}, and asks for no password");
-        let hint = "whoever reaches it can change rules and wipe the cache: use \"127.0.0.1:6034\" or \
-                    \"unix:/run/weir/admin.sock\"";
+        let message = format!("`admin` would answer on {address}, and does not encrypt");
+        let hint = "tokens would be read on their way: use \"127.0.0.1:6034\" or \"unix:/run/weir/admin.sock\", with a \
+                    proxy that speaks TLS before it where others must reach it";
         findings.push(Finding::new(span.clone(), message, hint));
     }
     if let Some(Entry { value: Value::Addresses(addresses), span, .. }) = listen.entry("mysql")
@@ -152,6 +155,23 @@ fn auth(root: &Found, findings: &mut Vec<Finding>) {
     if let Some((_, span)) = auth.texts("replication_users").first() {
         let hint = "set `replication` in their `[[user]]`, or leave pass-through on";
         findings.push(Finding::new(span.clone(), "pass-through is off, so these users cannot log in", hint));
+    }
+}
+
+fn tokens(root: &Found, findings: &mut Vec<Finding>) {
+    let tokens = root.tables("token");
+    duplicates("token", tokens, findings);
+    let mut seen = BTreeSet::new();
+    for token in tokens {
+        plain_name("token", token, findings);
+        let Some((hash, span)) = token.text("hash") else { continue };
+        let hint = "make a token with `weir token add`, which writes its hash";
+        if TokenHash::parse(hash).is_none() {
+            let message = "this is not `sha256:` and 64 hexadecimal digits";
+            findings.push(Finding::new(span, message, hint));
+        } else if !seen.insert(hash.to_ascii_lowercase()) {
+            findings.push(Finding::new(span, "another token has the same hash", hint));
+        }
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::keys::{self, ROOT};
 use crate::units::{duration_text, size_text};
-use crate::{Config, SecretString, Server, User};
+use crate::{Config, SecretString, Server, Token, User};
 
 /// What a reload would change, each as the key and a sentence about it, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,6 +36,7 @@ pub fn diff(old: &Config, new: &Config) -> Changes {
         }
     }
     users(&old.users, &new.users, &mut changes);
+    tokens(&old.tokens, &new.tokens, &mut changes);
     rules::diff(&old.rules, &new.rules, &mut changes);
     changes
 }
@@ -192,6 +193,25 @@ fn users(old: &[User], new: &[User], changes: &mut Changes) {
     }
     for name in new.keys().filter(|name| !old.contains_key(*name)) {
         changes.reloadable.push((format!("user.{name}"), "added".to_owned()));
+    }
+}
+
+/// Tokens are told by their names, whatever their order.
+fn tokens(old: &[Token], new: &[Token], changes: &mut Changes) {
+    let find = |list: &[Token], name: &str| list.iter().find(|token| token.name == name).cloned();
+    for before in old {
+        let what = match find(new, &before.name) {
+            None => "removed".to_owned(),
+            Some(after) if after.hash != before.hash => "another token".to_owned(),
+            Some(after) if after.role != before.role => {
+                format!("{} -> {}", before.role.as_str(), after.role.as_str())
+            }
+            Some(_) => continue,
+        };
+        changes.reloadable.push((format!("token.{}", before.name), what));
+    }
+    for added in new.iter().filter(|token| find(old, &token.name).is_none()) {
+        changes.reloadable.push((format!("token.{}", added.name), format!("added, {}", added.role.as_str())));
     }
 }
 

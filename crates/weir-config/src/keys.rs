@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use weir_model::Role;
+
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 
 mod limits;
@@ -112,7 +114,7 @@ impl Section {
 }
 
 /// Sections with keys of their own, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 16] = [
+pub(crate) const SECTIONS: [&Section; 17] = [
     &LISTEN,
     &TLS,
     &SERVER,
@@ -127,6 +129,7 @@ pub(crate) const SECTIONS: [&Section; 16] = [
     &RULE_REWRITE,
     &RULE_LIMIT,
     &LIMITS,
+    &TOKEN,
     &LOG,
     &RUNTIME,
 ];
@@ -171,6 +174,7 @@ pub(crate) static ROOT: Section = Section {
         table("cache", &CACHE),
         key("rule", Kind::Tables(&RULE), Default::Unset("none"), RULE.doc),
         table("limits", &LIMITS),
+        key("token", Kind::Tables(&TOKEN), Default::Unset("none"), TOKEN.doc),
         table("log", &LOG),
         table("runtime", &RUNTIME),
     ],
@@ -196,8 +200,10 @@ static LISTEN: Section = Section {
                 Kind::Address,
                 Default::Unset("off"),
                 "Address of the HTTP listener for `/healthz`, `/readyz`, `/metrics` and the API by which rules are \
-                 changed and the cache is wiped. It asks for no password, so it must be of this machine only: \
-                 `127.0.0.1`, `[::1]`, `localhost` or a unix socket (mode 0660).",
+                 changed and the cache is wiped. It must be of this machine only, for it does not encrypt: `127.0.0.1`, \
+                 `[::1]`, `localhost` or a unix socket (mode 0660). On a unix socket the user that Weir runs as, and root, \
+                 may do everything; everybody else, and everybody over TCP, needs a `[[token]]` for all but `/healthz` \
+                 and `/readyz`.",
             ),
             BOUND,
         ),
@@ -376,6 +382,32 @@ static AUTH: Section = Section {
             Kind::Names { max: 80 },
             Default::Is("[]"),
             "Users, not listed ones, that may replicate. For a listed user, set `replication` there.",
+        ),
+    ],
+};
+
+static TOKEN: Section = Section {
+    header: "[[token]]",
+    doc: "Who may use the admin address. `weir token add` makes a token, shows it once, and writes its hash here.",
+    keys: &[
+        key(
+            "name",
+            Kind::Name { max: 64 },
+            Default::Required,
+            "Whose it is, as it stands in the log for each change: letters, digits, `.`, `_` and `-`.",
+        ),
+        key(
+            "role",
+            Kind::Word(Role::WORDS),
+            Default::Is("\"read\""),
+            "`read`: look at rules, statistics and metrics, and ask what would be done with a statement. `operate`: also act \
+             on what runs, such as wipe the cache. `admin`: also change the configuration, such as the rules.",
+        ),
+        key(
+            "hash",
+            Kind::Text { max: 71 },
+            Default::Required,
+            "`sha256:` and the SHA-256 of the token in 64 hexadecimal digits. The token itself is kept nowhere.",
         ),
     ],
 };

@@ -33,8 +33,8 @@ pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
     Auth, Cache, ClientTls, Compression, Config, HintsFrom, Io, Listen, Log, LogFormat, LogLevel, Pool,
-    Server, ServerTls, Sharing, TlsMode, User,
+    Server, ServerTls, Sharing, TlsMode, Token, User,
 };
 pub use units::{duration, duration_text};
-pub use weir_model::IpNet;
-pub use write::{rule_text, with_rules};
+pub use weir_model::{IpNet, Role, TokenHash};
+pub use write::{rule_text, tokens_of, with_rules, with_token, without_token};

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_model::{Limits, Rule, words};
+use weir_model::{Limits, Role, Rule, TokenHash, words};
 
 use crate::{Address, IpNet, SecretString};
 
@@ -21,6 +21,8 @@ pub struct Config {
     pub cache: Cache,
     /// In their order, no two of one name.
     pub rules: Vec<Rule>,
+    /// Who may use the admin address, no two of one name.
+    pub tokens: Vec<Token>,
     pub log: Log,
     /// Worker threads; 0 is one for each core.
     pub workers: usize,
@@ -85,6 +87,14 @@ pub struct User {
     pub replication: bool,
     /// Overrides that of the pool.
     pub sharing: Option<Sharing>,
+}
+
+/// Someone who may use the admin address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub name: String,
+    pub role: Role,
+    pub hash: TokenHash,
 }
 
 /// How users that are not listed log in.

@@ -169,5 +169,8 @@ fn limit(rule: &LimitRule) -> InlineTable {
     table
 }
 
+pub use tokens::{tokens_of, with_token, without_token};
+
 #[cfg(test)]
 mod tests;
+mod tokens;

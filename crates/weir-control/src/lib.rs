@@ -10,5 +10,5 @@ mod watch;
 
 pub use notify::Service;
 pub use reload::{Outcome, Reloader};
-pub use save::{RulesPlan, SaveError};
+pub use save::{RulesPlan, SaveError, edit_file};
 pub use watch::FileWatch;

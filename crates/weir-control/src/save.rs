@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
-use weir_config::{Config, load_file, load_text, with_rules};
+use weir_config::{Config, Report, load_file, load_text, with_rules};
 use weir_model::Rule;
 use zeroize::Zeroizing;
 
@@ -73,6 +73,25 @@ impl Reloader {
         let there = load_file(&self.path).ok();
         there.is_some() && there == self.written
     }
+}
+
+/// Puts another text, made of the one that is there, into a configuration file. For what is changed without a running Weir, which
+/// reads it as it would any other edit.
+///
+/// # Errors
+/// When the file cannot be read or written, or `edit` refuses. Nothing has changed then.
+pub fn edit_file<T>(
+    path: &Path,
+    edit: impl FnOnce(&str, &str) -> Result<(Option<String>, T), Report>,
+) -> Result<T, SaveError> {
+    let bad = |report: Report| SaveError::Bad(report.to_string());
+    let old = load_file(path).map_err(bad)?;
+    let (new, told) = edit(&path.display().to_string(), &old).map_err(bad)?;
+    if let Some(new) = new.map(Zeroizing::new) {
+        let failed = |source| SaveError::NotWritten { path: path.to_owned(), source };
+        replace(path, new.as_bytes()).map_err(failed)?;
+    }
+    Ok(told)
 }
 
 /// Puts a file of another text, but of the same owner and mode, in the place of one.

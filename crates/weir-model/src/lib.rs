@@ -9,6 +9,7 @@ pub mod limits;
 mod network;
 pub mod reason;
 pub mod rule;
+mod token;
 mod words;
 
 pub use digest::DigestId;
@@ -17,3 +18,4 @@ pub use limits::Limits;
 pub use network::IpNet;
 pub use reason::{AuthFailure, CloseReason};
 pub use rule::Rule;
+pub use token::{Role, TokenHash};

@@ -16,6 +16,15 @@ use crate::servers::{PortLease, Server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A token with the role `admin`, which every Weir with a configuration file here accepts.
+pub const ADMIN_TOKEN: &str = "weir_f00d";
+
+/// The header line with which a request to the admin address shows it.
+pub const AUTHORIZATION: &str = "Authorization: Bearer weir_f00d\r\n";
+
+/// The SHA-256 of [`ADMIN_TOKEN`].
+const ADMIN_HASH: &str = "aa056ed03d02f6a2822f458263d803ffa10531611e14eb1b1b7958305e7e2146";
+
 /// How a Weir is started.
 #[derive(Debug, Clone)]
 pub struct WeirBuilder {
@@ -101,7 +110,7 @@ impl Weir {
     }
 
     /// `weir run -c FILE` with this text, in which `$LISTEN` and `$ADMIN` stand for free `127.0.0.1:PORT`s and
-    /// `$DIR` for Weir's own folder.
+    /// `$DIR` for Weir's own folder. With `$ADMIN`, and no token of its own, it accepts [`ADMIN_TOKEN`].
     pub fn config(text: impl Into<String>) -> WeirBuilder {
         Self::builder(How::Config(text.into()))
     }
@@ -226,7 +235,12 @@ impl Weir {
 }
 
 fn fill_in(text: &str, home: &Path, ports: &[PortLease; 2]) -> String {
-    text.replace("$LISTEN", &format!("127.0.0.1:{}", ports[0].number()))
+    let token = match text.contains("$ADMIN") && !text.contains("[[token]]") {
+        true => format!("\n[[token]]\nname = \"kit\"\nrole = \"admin\"\nhash = \"sha256:{ADMIN_HASH}\"\n"),
+        false => String::new(),
+    };
+    format!("{text}{token}")
+        .replace("$LISTEN", &format!("127.0.0.1:{}", ports[0].number()))
         .replace("$ADMIN", &format!("127.0.0.1:{}", ports[1].number()))
         .replace("$DIR", &home.display().to_string())
 }

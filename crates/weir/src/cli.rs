@@ -5,7 +5,7 @@ mod verbs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-pub use verbs::{At, CacheVerb, ExplainArgs, RulesVerb};
+pub use verbs::{At, CacheVerb, ExplainArgs, RulesVerb, TokenFile, TokenVerb};
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
 /// both sides, and needs no change to either.
@@ -39,6 +39,14 @@ pub enum Command {
     Cache(CacheVerb),
     /// Tell what a running Weir would do with a statement, and why; it is not run
     Explain(ExplainArgs),
+    /// Let a running Weir read its configuration file again, as SIGHUP does, and tell what came of it
+    Reload {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Make, list and remove the tokens with which others than its own user may use the admin address
+    #[command(subcommand)]
+    Token(TokenVerb),
 }
 
 #[derive(Debug, Args)]

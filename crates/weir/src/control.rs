@@ -8,9 +8,10 @@ mod rules;
 pub use keeper::Keeper;
 
 use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
-    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, Place, Question, RuleState,
-    RuleTable, RuleText, Selection, Tested,
+    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, Place, Question, Reloaded,
+    RuleState, RuleTable, RuleText, Selection, Tested,
 };
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
@@ -21,11 +22,16 @@ use weir_sql::LexMode;
 pub struct Live {
     shared: Arc<Shared>,
     keeper: Arc<Keeper>,
+    reloads: mpsc::Sender<AskedReload>,
 }
 
+/// A reload that is asked for: where its outcome goes.
+pub type AskedReload = oneshot::Sender<Result<Vec<String>, String>>;
+
 impl Live {
-    pub fn new(shared: Arc<Shared>, keeper: Arc<Keeper>) -> Self {
-        Self { shared, keeper }
+    /// Who receives from `reloads` carries them out.
+    pub fn new(shared: Arc<Shared>, keeper: Arc<Keeper>, reloads: mpsc::Sender<AskedReload>) -> Self {
+        Self { shared, keeper, reloads }
     }
 
     /// Changes the list and puts it in force, or changes nothing.
@@ -118,6 +124,19 @@ impl Control for Live {
         // Also after a wipe of nothing: what is under way is not stored then, as it should be.
         cache::known(&self.shared, &selector).map(|()| wiped)
     }
+
+    fn reload(&self) -> Result<Reloaded, ApiError> {
+        let (outcome, told) = oneshot::channel();
+        let asked = self.reloads.blocking_send(outcome).map_err(|_| ());
+        // Both ends are dropped when Weir stops.
+        let stopping = |()| not_reloaded("Weir is shutting down".to_owned());
+        let told = asked.and_then(|()| told.blocking_recv().map_err(|_| ())).map_err(stopping)?;
+        told.map(|changes| Reloaded { changes }).map_err(not_reloaded)
+    }
+}
+
+fn not_reloaded(why: String) -> ApiError {
+    ApiError::new(Code::NotReloaded, why)
 }
 
 fn unknown_rule(name: &str) -> ApiError {

@@ -44,6 +44,8 @@ fn main() -> ExitCode {
         Command::Rules(verb) => started(verbs::rules(*verb)),
         Command::Cache(verb) => started(verbs::cache(verb)),
         Command::Explain(args) => started(verbs::explain(args)),
+        Command::Reload { at } => started(verbs::reload(&at)),
+        Command::Token(verb) => started(verbs::token(verb)),
         Command::ConfigSchema => {
             println!("{:#}", weir_config::schema());
             ExitCode::SUCCESS

@@ -1,7 +1,7 @@
 //! `weir run`: listeners, workers, signals, and the way out.
 
 use crate::build;
-use crate::control::{Keeper, Live};
+use crate::control::{AskedReload, Keeper, Live};
 use crate::logging::{self, LevelSwitch};
 use crate::metrics;
 use anyhow::{Context, Result, bail};
@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
-use weir_admin::AdminState;
+use weir_admin::{Access, AdminState};
 use weir_auth::RsaKeyPair;
 use weir_config::{Address, Config};
 use weir_control::{FileWatch, Outcome, Reloader, Service};
@@ -63,6 +63,9 @@ struct Running {
     _sockets: Vec<SocketFile>,
     service: Service,
     keeper: Arc<Keeper>,
+    access: Arc<Access>,
+    /// Reloads that the API asks for.
+    reloads: mpsc::Receiver<AskedReload>,
     /// Says when the file has changed.
     changed: mpsc::Receiver<()>,
     watch_file: bool,
@@ -95,6 +98,8 @@ impl Running {
         let (stop_admin, stopped) = watch::channel(false);
         let mut admin = JoinSet::new();
         let keeper = Arc::new(Keeper::new(path.clone().map(|path| Reloader::new(path, config.clone()))));
+        let access = Access::new(tokens(&config));
+        let (ask_reload, reloads) = mpsc::channel(1);
         if let Some(address) = &config.listen.admin {
             let shown = Arc::clone(&shared);
             let state = AdminState::new(
@@ -103,7 +108,8 @@ impl Running {
                 env!("CARGO_PKG_VERSION"),
                 SystemTime::now(),
                 Box::new(move || metrics::all(&shown)),
-                Arc::new(Live::new(Arc::clone(&shared), Arc::clone(&keeper))),
+                Arc::new(Live::new(Arc::clone(&shared), Arc::clone(&keeper), ask_reload)),
+                Arc::clone(&access),
             );
             listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
         }
@@ -128,6 +134,8 @@ impl Running {
             changed: watch_file(path, &mut tasks),
             tasks,
             keeper,
+            access,
+            reloads,
             level,
         })
     }
@@ -141,9 +149,12 @@ impl Running {
             tokio::select! {
                 _ = term.recv() => break,
                 _ = int.recv() => break,
-                _ = hup.recv() => self.reload(),
+                // What came of it stands in the log.
+                _ = hup.recv() => drop(self.reload()),
                 // What the API has written is in force already.
-                Some(()) = self.changed.recv() => if self.watch_file && !self.keeper.is_own_change() { self.reload() },
+                Some(()) = self.changed.recv() => if self.watch_file && !self.keeper.is_own_change() { drop(self.reload()) },
+                // Who asked may have gone meanwhile.
+                Some(asked) = self.reloads.recv() => drop(asked.send(self.reload())),
                 () = beat(&mut heartbeat) => self.service.alive(),
             }
         }
@@ -152,7 +163,7 @@ impl Running {
     }
 
     /// Reads the configuration again. On any error the old one stays, whole.
-    fn reload(&mut self) {
+    fn reload(&mut self) -> Result<Vec<String>, String> {
         let keeper = Arc::clone(&self.keeper);
         let mut held = keeper.lock();
         let Some(reloader) = held.as_mut() else {
@@ -160,7 +171,7 @@ impl Running {
                 event = "reload_refused",
                 "weir was started without a file; there is nothing to read again"
             );
-            return;
+            return Err("Weir was started without a file; there is nothing to read again".to_owned());
         };
         self.service.reloading();
         let applied = match reloader.read() {
@@ -172,6 +183,7 @@ impl Running {
                 built.map_err(|e| format!("{e:#}")).map(|(settings, target)| {
                     self.shared.reload(settings);
                     self.shared.upstream.retarget(target);
+                    self.access.set(tokens(&config));
                     self.level.set(config.log.level);
                     self.watch_file = config.watch;
                     self.drain_timeout = config.limits.drain_timeout;
@@ -180,19 +192,22 @@ impl Running {
                 })
             }
         };
-        match applied {
+        let told = match applied {
             Ok(changes) => {
                 self.shared.stats.reload_ok();
                 let changed: Vec<_> =
                     changes.reloadable.iter().map(|(key, what)| format!("{key}: {what}")).collect();
                 tracing::info!(event = "reloaded", changes = %changed.join("; "), "configuration reloaded");
+                Ok(changed)
             }
             Err(why) => {
                 self.shared.stats.reload_refused();
                 tracing::error!(event = "reload_refused", %why, "configuration not reloaded; the old one stays");
+                Err(why)
             }
-        }
+        };
         self.service.ready();
+        told
     }
 
     /// Sends idle clients away, waits for the others, and ends those that take too long.
@@ -231,6 +246,15 @@ impl Running {
         while self.admin.join_next().await.is_some() {}
         tracing::info!(event = "stopped", "weir has stopped");
     }
+}
+
+fn tokens(config: &Config) -> Vec<weir_admin::Token> {
+    let token = |token: &weir_config::Token| weir_admin::Token {
+        name: token.name.clone(),
+        role: token.role,
+        hash: token.hash,
+    };
+    config.tokens.iter().map(token).collect()
 }
 
 /// Puts the rules of the file in force; on any error those before stay.
@@ -285,7 +309,7 @@ fn listen_admin(
                 let bound = listener.local_addr()?.ip().to_canonical();
                 if !bound.is_loopback() {
                     bail!(
-                        "listen.admin: {host} is {bound} on this machine, and asks for no password; use 127.0.0.1"
+                        "listen.admin: {host} is {bound} on this machine, and tokens would go there in clear; use 127.0.0.1"
                     );
                 }
                 tasks.spawn(weir_admin::serve(listener, Arc::clone(&state), shutdown(stopped.clone())));

@@ -5,14 +5,15 @@ mod client;
 mod explain;
 mod rules;
 mod show;
+mod token;
 
-use crate::cli::{At, CacheVerb, ExplainArgs, RulesVerb};
+use crate::cli::{At, CacheVerb, ExplainArgs, RulesVerb, TokenVerb};
 use anyhow::{Context, Result, bail};
 use client::Client;
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use weir_admin::Question;
+use weir_admin::{Question, Reloaded};
 use weir_config::Address;
 
 /// `weir rules ...`
@@ -31,6 +32,21 @@ pub fn explain(args: ExplainArgs) -> Result<()> {
     Asked::new(&args.at)?.post("/explain", &question)?.show(explain::show)
 }
 
+/// `weir reload`
+pub fn reload(at: &At) -> Result<()> {
+    Asked::new(at)?.post("/reload", &serde_json::json!({}))?.show(|done: &Reloaded| match &*done.changes {
+        [] => "reloaded: nothing has changed but what files may hold that it names\n".to_owned(),
+        changes => {
+            format!("reloaded\n{}", changes.iter().map(|line| format!("  {line}\n")).collect::<String>())
+        }
+    })
+}
+
+/// `weir token ...`
+pub fn token(verb: TokenVerb) -> Result<()> {
+    token::run(verb)
+}
+
 /// A running Weir, and how its answers are shown.
 struct Asked {
     client: Client,
@@ -45,7 +61,7 @@ struct Answer {
 
 impl Asked {
     fn new(at: &At) -> Result<Self> {
-        Ok(Self { client: Client::new(address(at)?), json: at.json })
+        Ok(Self { client: Client::new(address(at)?, token::given(at.token_file.as_deref())?), json: at.json })
     }
 
     fn get(&self, path: &str) -> Result<Answer> {

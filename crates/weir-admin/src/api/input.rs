@@ -5,6 +5,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 
+use crate::access;
 use crate::error::{ApiError, Code};
 
 /// Bytes of a body at most. 1 MiB: what Weir reads of a configuration file, so no rule is longer.
@@ -31,6 +32,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         }
         // Of what can fail here, a body that is too long is all that has somebody left to read the answer.
         let bytes = to_bytes(body, BODY_BYTES).await.map_err(|_| too_large())?;
+        access::note_body(&bytes);
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             ApiError::new(Code::BadRequest, format!("the body is not what is asked for here: {error}"))
         })

@@ -65,6 +65,7 @@ async fn each_request_reaches_what_it_is_about() {
         (Method::GET, "/cache", "", 200, json!(4), "/entries"),
         (Method::POST, "/cache/preview", r#"{"rule": "one"}"#, 200, json!(2), "/bytes"),
         (Method::POST, "/cache/wipe", r#"{"all": true}"#, 200, json!(1), "/entries"),
+        (Method::POST, "/reload", "{}", 200, json!(1), "/changes"),
     ];
     for (method, path, body, status, expected, pointer) in cases {
         let (found, answer) = api.ask(method, path, body).await;
@@ -184,6 +185,7 @@ async fn the_document_lists_what_is_there() {
         "POST /cache/preview",
         "POST /cache/wipe",
         "POST /explain",
+        "POST /reload",
     ];
     assert_eq!(operations(&document), expected.into_iter().map(str::to_owned).collect());
     // Each is served: with a body that makes no sense, none of them answers that there is nothing here.

@@ -5,9 +5,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use weir_model::Role;
 use weir_stats::{Readiness, Stats};
 
 use super::*;
+use crate::testing::token;
 
 struct Admin {
     address: SocketAddr,
@@ -28,6 +30,7 @@ async fn start(bounds: Bounds) -> Admin {
         SystemTime::now(),
         Box::new(Vec::new),
         Arc::new(crate::testing::Fake::default()),
+        crate::testing::access(),
     );
     let (stop, stopped) = oneshot::channel();
     let served = tokio::spawn(serve_within(bounds, listener, state, async {
@@ -42,9 +45,16 @@ impl Admin {
     }
 
     async fn get(&self, path: &str) -> String {
-        ask(self.connect().await, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
-            .await
+        ask(self.connect().await, &request("GET", path, Some(&token(Role::Read)))).await
     }
+}
+
+/// A request without a body.
+fn request(method: &str, path: &str, token: Option<&str>) -> String {
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{token}Connection: close\r\nContent-Length: 0\r\n\r\n"
+    )
 }
 
 /// Sends `request` and reads to the end of the connection.
@@ -112,8 +122,8 @@ async fn other_paths_and_methods_are_refused() {
     let admin = start(BOUNDS).await;
     assert_eq!(status(&admin.get("/").await), "200");
     assert_eq!(status(&admin.get("/nothing").await), "404");
-    let post = "POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(status(&ask(admin.connect().await, post).await), "405");
+    let post = request("POST", "/metrics", Some(&token(Role::Admin)));
+    assert_eq!(status(&ask(admin.connect().await, &post).await), "405");
     assert_eq!(status(&ask(admin.connect().await, "garbage\r\n\r\n").await), "400");
 }
 
@@ -169,7 +179,7 @@ async fn shutdown_ends_idle_connections_and_the_listener() {
 #[tokio::test]
 async fn a_unix_socket_serves_as_well() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("admin.sock");
+    let path_of_socket = folder.path().join("admin.sock");
     let state = AdminState::new(
         Stats::new(1),
         Arc::default(),
@@ -177,10 +187,51 @@ async fn a_unix_socket_serves_as_well() {
         SystemTime::now(),
         Box::new(Vec::new),
         Arc::new(crate::testing::Fake::default()),
+        crate::testing::access(),
     );
-    let served = tokio::spawn(serve(UnixListener::bind(&path).unwrap(), state, std::future::pending()));
-    let stream = UnixStream::connect(&path).await.unwrap();
-    let answer = ask(stream, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    let served =
+        tokio::spawn(serve(UnixListener::bind(&path_of_socket).unwrap(), state, std::future::pending()));
+    let stream = UnixStream::connect(&path_of_socket).await.unwrap();
+    let answer = ask(stream, &request("GET", "/healthz", None)).await;
     assert_eq!(status(&answer), "200");
+    // The user that Weir runs as may do everything there, unless a token says less.
+    for (method, path, role, expected) in [
+        ("GET", "/metrics", None, "200"),
+        ("DELETE", "/api/v1/rules/one", None, "200"),
+        ("DELETE", "/api/v1/rules/one", Some(token(Role::Operate)), "403"),
+        ("GET", "/metrics", Some("weir_unknown".to_owned()), "401"),
+    ] {
+        let stream = UnixStream::connect(&path_of_socket).await.unwrap();
+        let answer = ask(stream, &request(method, path, role.as_deref())).await;
+        assert_eq!(status(&answer), expected, "{method} {path} {role:?}");
+    }
     served.abort();
+}
+
+#[tokio::test]
+async fn over_tcp_nothing_but_health_answers_without_a_token() {
+    let admin = start(BOUNDS).await;
+    for (path, expected) in [
+        ("/healthz", "200"),
+        ("/readyz", "503"),
+        ("/", "401"),
+        ("/metrics", "401"),
+        ("/nothing", "401"),
+        ("/healthz/", "401"),
+        ("/api/v1/rules", "401"),
+        ("/api/v1/openapi.json", "401"),
+    ] {
+        let answer = ask(admin.connect().await, &request("GET", path, None)).await;
+        assert_eq!(status(&answer), expected, "{path}");
+        assert!(expected != "401" || answer.contains("www-authenticate: Bearer"), "{answer}");
+    }
+    // Unknown ones are counted, and hold up nobody who has one that is known.
+    let mut told = Vec::new();
+    for _ in 0..12 {
+        let answer = ask(admin.connect().await, &request("GET", "/metrics", Some("weir_guess"))).await;
+        told.push(status(&answer).to_owned());
+    }
+    assert_eq!(told.iter().filter(|told| *told == "401").count(), 10, "{told:?}");
+    assert_eq!(told.last().map(String::as_str), Some("429"));
+    assert_eq!(status(&admin.get("/metrics").await), "200");
 }

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use weir_testkit::weir::AUTHORIZATION;
 
 /// Weir answers in a millisecond; on a machine whose cores are all taken it may be many.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,7 +34,7 @@ pub fn cache_counts(admin: SocketAddr) -> Result<CacheCounts> {
 fn get(admin: SocketAddr) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\n{AUTHORIZATION}Connection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let status = answer.lines().next().unwrap_or_default();

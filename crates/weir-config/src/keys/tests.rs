@@ -178,8 +178,9 @@ impl Key {
 fn each_key_that_changes_is_told_and_only_it() {
     let user = "[[user]]\nname = \"app\"\npassword = \"old\"\n";
     let old = config(&format!("{LEAST}{user}"));
-    // Rules are compared as a whole, see `diff/rules/tests.rs`.
-    for section in SECTIONS.into_iter().filter(|section| !section.header.contains("rule")) {
+    // Rules and tokens are compared as a whole.
+    let by_key = |section: &&Section| !section.header.contains("rule") && section.header != "[[token]]";
+    for section in SECTIONS.into_iter().filter(by_key) {
         for key in section.keys.iter().filter(|key| !matches!(key.kind, Kind::Table(_))) {
             let line = format!("{} = {}\n", key.name, other(key));
             let (mut server, mut listed, mut rest) = (LEAST.to_owned(), user.to_owned(), String::new());
@@ -234,6 +235,34 @@ fn each_key_that_changes_is_told_and_only_it() {
         }
     }
     assert!(crate::diff(&old, &old.clone()).is_empty());
+}
+
+#[test]
+fn tokens_that_change_are_told_without_their_hashes() {
+    let token = |name: &str, role: &str, digit: char| {
+        let hash: String = std::iter::repeat_n(digit, 64).collect();
+        format!("[[token]]\nname = \"{name}\"\nrole = \"{role}\"\nhash = \"sha256:{hash}\"\n")
+    };
+    let old = config(&format!(
+        "{LEAST}{}{}{}",
+        token("a", "read", '1'),
+        token("b", "read", '2'),
+        token("c", "read", '3')
+    ));
+    let new = config(&format!(
+        "{LEAST}{}{}{}",
+        token("d", "admin", '4'),
+        token("b", "operate", '2'),
+        token("a", "read", '5')
+    ));
+    let told: Vec<_> = crate::diff(&old, &new).reloadable;
+    let expected = [
+        ("token.a", "another token"),
+        ("token.b", "read -> operate"),
+        ("token.c", "removed"),
+        ("token.d", "added, admin"),
+    ];
+    assert_eq!(told, expected.map(|(key, what)| (key.to_owned(), what.to_owned())));
 }
 
 #[test]

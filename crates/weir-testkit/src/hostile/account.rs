@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::client::Client;
+use crate::weir::AUTHORIZATION;
 
 /// What a client takes and must give back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,7 +124,7 @@ pub fn get(admin: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: weir\r\n{AUTHORIZATION}Connection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     ensure!(answer.starts_with("HTTP/1.1 200"), "{path}: {}", answer.lines().next().unwrap_or("nothing"));

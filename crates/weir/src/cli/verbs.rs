@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use weir_admin::{NewRule, Place, Question, Selection};
-use weir_config::Address;
+use weir_config::{Address, Role};
 
 /// Where the running Weir is, and how it is shown.
 #[derive(Debug, Args)]
@@ -11,6 +11,9 @@ use weir_config::Address;
 pub struct At {
     #[command(flatten)]
     pub place: AtPlace,
+    /// A file that holds nothing but a token, for where one is needed; the variable WEIR_TOKEN does the same
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
     /// Print the API's answer as JSON instead of a table
     #[arg(long)]
     pub json: bool,
@@ -113,6 +116,46 @@ pub enum CacheVerb {
         #[command(flatten)]
         at: At,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenVerb {
+    /// Make a token, write its hash into the configuration file, and show it: once, for it is kept nowhere
+    Add {
+        /// Whose it is; stands in the log for each change
+        name: String,
+        /// read: look; operate: also wipe the cache, reload; admin: also change rules
+        #[arg(long, default_value = "read", value_parser = role)]
+        role: Role,
+        #[command(flatten)]
+        file: TokenFile,
+    },
+    /// List the tokens: names and roles
+    List {
+        #[command(flatten)]
+        file: TokenFile,
+    },
+    /// Remove a token
+    Remove {
+        name: String,
+        #[command(flatten)]
+        file: TokenFile,
+    },
+}
+
+/// Tokens are changed where the configuration is, so that nobody needs one to make one.
+#[derive(Debug, Args)]
+pub struct TokenFile {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn role(word: &str) -> Result<Role, String> {
+    Role::from_word(word).ok_or_else(|| format!("a role is one of {}", Role::WORDS.join(", ")))
 }
 
 #[derive(Debug, Args)]

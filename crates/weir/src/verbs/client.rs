@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use weir_admin::ErrorBody;
 use weir_config::Address;
+use zeroize::Zeroizing;
 
 /// How long an answer may take. 60 s: Weir itself cuts a connection of that age.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,11 +24,12 @@ const ANSWER_BYTES: usize = 64 << 20;
 /// Where Weir answers.
 pub struct Client {
     address: Address,
+    token: Option<Zeroizing<String>>,
 }
 
 impl Client {
-    pub fn new(address: Address) -> Self {
-        Self { address }
+    pub fn new(address: Address, token: Option<Zeroizing<String>>) -> Self {
+        Self { address, token }
     }
 
     /// Asks and returns the body of the answer.
@@ -46,6 +48,10 @@ impl Client {
     async fn connect_and_ask(&self, method: Method, path: &str, body: Option<String>) -> Result<String> {
         let request =
             Request::builder().method(method).uri(format!("/api/v1{path}")).header(HOST, "localhost");
+        let request = match &self.token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {}", token.as_str())),
+            None => request,
+        };
         let request = match body {
             Some(body) => request.header(CONTENT_TYPE, "application/json").body(Full::from(body)),
             None => request.body(Full::default()),

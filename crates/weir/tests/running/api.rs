@@ -327,8 +327,10 @@ async fn without_a_file_changes_hold_as_long_as_weir_runs() {
     weir.wait_for_line("accepting clients", PATIENCE).unwrap();
     let mode = std::fs::metadata(folder.path().join("admin.sock")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o660);
-    let added =
-        cli(&["rules", "add", "--admin", &socket, "--name", "t", "--match-table", "t", "--ttl", "1h"]);
+    let added = cli_with(
+        None,
+        &["rules", "add", "--admin", &socket, "--name", "t", "--match-table", "t", "--ttl", "1h"],
+    );
     let said = String::from_utf8_lossy(&added.stdout);
     assert!(
         added.status.success() && said.contains("not kept: Weir was started without a file"),
@@ -338,7 +340,7 @@ async fn without_a_file_changes_hold_as_long_as_weir_runs() {
     assert_eq!(value(&mut client, 1).await, "one");
     change(&server, "UPDATE api_bare.t SET v='new'").await;
     assert_eq!(value(&mut client, 1).await, "one");
-    let listed = cli(&["rules", "list", "--admin", &socket]);
+    let listed = cli_with(None, &["rules", "list", "--admin", &socket]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("these rules end with it"), "{listed:?}");
 }
 

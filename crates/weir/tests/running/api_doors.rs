@@ -49,7 +49,7 @@ fn any_other_admin_address_than_one_of_this_machine_is_refused() {
             let output = cli(&[verb, "-c", path.to_str().unwrap()]);
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{said}");
-            assert!(said.contains("asks for no password") && said.contains("weir.toml:2:9"), "{said}");
+            assert!(said.contains("does not encrypt") && said.contains("weir.toml:2:9"), "{said}");
         }
     }
     let output = cli(&["run", "--backend", "127.0.0.1:3306", "--admin", "0.0.0.0:6034"]);

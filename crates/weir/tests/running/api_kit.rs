@@ -5,11 +5,20 @@ use std::process::{Command, Output, Stdio};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use weir_testkit::weir::{ADMIN_TOKEN, AUTHORIZATION};
+
 use crate::kit::*;
+
+/// The command line with these arguments and this token, or none.
+pub fn cli_with(token: Option<&str>, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let command = command.args(args).stdin(Stdio::null()).env_remove("WEIR_TOKEN");
+    token.into_iter().fold(command, |command, token| command.env("WEIR_TOKEN", token)).output().unwrap()
+}
 
 /// The command line with these arguments. It asks another process, so it may block the test.
 pub fn cli(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).stdin(Stdio::null()).output().unwrap()
+    cli_with(Some(ADMIN_TOKEN), args)
 }
 
 /// `weir ARGS --config FILE` of this Weir, which must succeed. Returns what it prints.
@@ -54,8 +63,9 @@ pub fn names(weir: &Weir) -> Vec<String> {
 pub async fn request(weir: &Weir, line: &str, headers: &str, body: &str) -> (u16, serde_json::Value) {
     let mut stream = TcpStream::connect(weir.admin_addr()).await.unwrap();
     let length = body.len();
-    let request =
-        format!("{line} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    let request = format!(
+        "{line} HTTP/1.1\r\n{AUTHORIZATION}{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

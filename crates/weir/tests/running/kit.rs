@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 pub use weir_testkit::client::caps::Capabilities as Caps;
 pub use weir_testkit::client::{ErrPacket, LoginRefused, Outcome, Response, Tls, command};
+use weir_testkit::weir::AUTHORIZATION;
 pub use weir_testkit::{Client, ConnectOptions, Flavor, Server, Weir};
 
 /// How long anything may take that is awaited. Far more than it needs: it only bounds a failure.
@@ -198,7 +199,7 @@ pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T 
 /// The body of `GET path` from Weir's admin listener, and the status.
 pub async fn http(weir: &Weir, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(weir.admin_addr()).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: weir\r\n{AUTHORIZATION}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

@@ -48,5 +48,6 @@ mod shutdown;
 mod statements;
 mod timing;
 mod tls;
+mod tokens;
 mod unreachable;
 mod vanished;

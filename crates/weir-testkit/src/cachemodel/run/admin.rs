@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 use crate::cachemodel::generate::Wipe;
+use crate::weir::AUTHORIZATION;
 
 /// What the cache has counted, as JSON; `None` where there is no API.
 ///
@@ -40,7 +41,7 @@ async fn request(admin: SocketAddr, method: &str, path: &str, body: &str) -> Res
     let asked = async {
         let mut stream = TcpStream::connect(admin).await?;
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{AUTHORIZATION}Content-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );

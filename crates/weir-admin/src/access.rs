@@ -1,0 +1,189 @@
+//! Who may ask what: tokens, roles, and a line in the log for every change.
+
+mod failures;
+mod needs;
+mod peer;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
+use weir_auth::token_hash;
+use weir_model::{Role, TokenHash};
+
+use crate::error::{ApiError, Code};
+use failures::Failures;
+pub(crate) use needs::{Need, need};
+pub use peer::{FromPeer, Peer};
+
+/// A token that is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub name: String,
+    pub role: Role,
+    pub hash: TokenHash,
+}
+
+/// Who is let in, with what role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Caller {
+    /// The name of a token, or `uid:0` over a unix socket.
+    name: String,
+    role: Role,
+}
+
+/// The tokens in force, and what was refused lately.
+#[derive(Debug)]
+pub struct Access {
+    tokens: ArcSwap<Vec<Token>>,
+    own_uid: u32,
+    failures: Mutex<Failures>,
+}
+
+impl Access {
+    pub fn new(tokens: Vec<Token>) -> Arc<Self> {
+        let own_uid = rustix::process::geteuid().as_raw();
+        Arc::new(Self { tokens: ArcSwap::from_pointee(tokens), own_uid, failures: Mutex::default() })
+    }
+
+    /// From now on these are accepted, and no others.
+    pub fn set(&self, tokens: Vec<Token>) {
+        self.tokens.store(Arc::new(tokens));
+    }
+
+    /// A token counts also where none is needed, so that a role can be tried out.
+    fn caller(&self, peer: &Peer, headers: &HeaderMap, now: Instant) -> Result<Caller, ApiError> {
+        if let Some(given) = headers.get(AUTHORIZATION) {
+            let token = given
+                .as_bytes()
+                .split_at_checked(7)
+                .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+            let hash = token.map(|(_, token)| token_hash(token.trim_ascii()));
+            let tokens = self.tokens.load();
+            // What is compared is a hash of 256 random bits: how far two agree tells nothing of use.
+            return match tokens.iter().find(|token| Some(token.hash) == hash) {
+                Some(token) => Ok(Caller { name: token.name.clone(), role: token.role }),
+                None => Err(self.unknown(now)),
+            };
+        }
+        match peer {
+            Peer::Unix(Some(uid)) if *uid == self.own_uid || *uid == 0 => {
+                Ok(Caller { name: format!("uid:{uid}"), role: Role::Admin })
+            }
+            _ => Err(ApiError::new(
+                Code::TokenNeeded,
+                "a token is needed here: make one with `weir token add NAME --role read|operate|admin -c weir.toml`, and \
+                 send it as `Authorization: Bearer TOKEN`; the command line takes it from the variable WEIR_TOKEN or \
+                 with --token-file. On a unix socket (`admin = \"unix:...\"` in [listen]) the user that Weir runs as needs none",
+            )),
+        }
+    }
+
+    fn unknown(&self, now: Instant) -> ApiError {
+        if self.failures.lock().one_more(now) {
+            ApiError::new(
+                Code::UnknownToken,
+                "this token is not accepted: `weir token list -c weir.toml` shows which are",
+            )
+        } else {
+            ApiError::new(
+                Code::TooManyFailures,
+                "too many unknown tokens were sent lately: wait, then send one that is accepted",
+            )
+        }
+    }
+}
+
+/// Every request but those for health comes by here.
+pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let need = need(request.method(), request.uri().path());
+    if need == Need::Nothing {
+        return next.run(request).await;
+    }
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unknown);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let caller = match access.caller(&peer, request.headers(), Instant::now()) {
+        Ok(caller) => caller,
+        Err(error) => {
+            // Not for each of a flood of them.
+            if error.code != Code::TooManyFailures {
+                tracing::warn!(event = "admin_refused", code = error.code.as_str(), peer = %peer, method = %method, path = %shown(&path),
+                    "a request to the admin address was refused");
+            }
+            return refused(error);
+        }
+    };
+    let Need::Role { role, changes } = need else { return next.run(request).await };
+    if !caller.role.allows(role) {
+        tracing::warn!(event = "admin_refused", code = Code::RoleTooLow.as_str(), caller = %caller.name, role = caller.role.as_str(),
+            needed = role.as_str(), peer = %peer, method = %method, path = %shown(&path), "a request to the admin address was refused");
+        let message = format!(
+            "the token `{}` has the role `{}`; this needs `{}`",
+            caller.name,
+            caller.role.as_str(),
+            role.as_str()
+        );
+        return refused(ApiError::new(Code::RoleTooLow, message));
+    }
+    if !changes {
+        return next.run(request).await;
+    }
+    let (said, response) = heard(next.run(request)).await;
+    tracing::info!(event = "audit", caller = %caller.name, role = caller.role.as_str(), peer = %peer, method = %method,
+        path = %shown(&path), said = %said, status = response.status().as_u16(), "the admin address was asked for a change");
+    response
+}
+
+fn refused(error: ApiError) -> Response {
+    let mut response = error.into_response();
+    let (name, value) = match response.status() {
+        StatusCode::UNAUTHORIZED => (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"weir\"")),
+        StatusCode::TOO_MANY_REQUESTS => (RETRY_AFTER, HeaderValue::from(Failures::WINDOW.as_secs())),
+        _ => return response,
+    };
+    response.headers_mut().insert(name, value);
+    response
+}
+
+/// Bytes of a path or a body that stand in the log.
+const SHOWN: usize = 2000;
+
+fn shown(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        None => text.into(),
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+    }
+}
+
+tokio::task_local! {
+    /// The body of the request that is carried out, for the log.
+    static SAID: std::cell::RefCell<String>;
+}
+
+/// Runs a handler, and tells what it was sent.
+async fn heard(handler: impl Future<Output = Response>) -> (String, Response) {
+    SAID.scope(std::cell::RefCell::default(), async {
+        let response = handler.await;
+        (SAID.with(std::cell::RefCell::take), response)
+    })
+    .await
+}
+
+/// Notes the body of a request, if it asks for a change.
+pub(crate) fn note_body(body: &[u8]) {
+    let note = |said: &std::cell::RefCell<String>| {
+        *said.borrow_mut() = shown(&String::from_utf8_lossy(body)).into_owned()
+    };
+    // Nobody listens where nothing is changed.
+    let _ = SAID.try_with(note);
+}
+
+#[cfg(test)]
+mod tests;
