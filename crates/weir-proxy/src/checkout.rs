@@ -64,14 +64,15 @@ impl Session {
         false
     }
 
-    /// The command at hand waits: in the pool's queue, or for the answer to another session's.
+    /// The command at hand waits: for a rule's limit, in the pool's queue, or for the answer to another session's.
     pub(crate) fn is_queued(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|s| s.waiting.is_some() || s.cache.flight.is_some())
+        self.is_in_line()
+            || self.sharing.as_ref().is_some_and(|s| s.waiting.is_some() || s.cache.flight.is_some())
     }
 
     /// True when the command at hand waits no longer: it is taken again.
     pub(crate) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
-        if !self.poll_flight(cx)? {
+        if !self.poll_line(cx)? || !self.poll_flight(cx)? {
             return Ok(false);
         }
         let Some(sharing) = &mut self.sharing else { return Ok(true) };

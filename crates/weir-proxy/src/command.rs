@@ -55,7 +55,7 @@ impl Session {
             // An empty packet is no command; the server says so in its own words.
             return self.forward(cx, com::SLEEP, packet);
         };
-        if self.ruled(cx, command, payload, packet.len())? == Ruling::Answered {
+        if self.ruled(cx, command, payload, packet.len())? != Ruling::Next {
             return Ok(());
         }
         let body = &payload[1..];
@@ -127,7 +127,9 @@ impl Session {
             let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
-        self.ruled_part(command, so_far)?;
+        if self.ruled_part(cx, command, so_far)? == Ruling::Waits {
+            return Ok(0);
+        }
         let changed = match self.share_part(cx, command, so_far, bytes)? {
             Handled::Pass => None,
             Handled::Packet(changed) => Some(changed),
@@ -309,6 +311,7 @@ impl Session {
         if self.to_client.send(&mut self.client, cx, bytes).is_err() {
             return Err(Exit::Close(CloseReason::ClientIo));
         }
+        self.ruled.over();
         let elapsed = self.current.started.elapsed().as_nanos() as u64;
         self.worker.stats().command_done(command, elapsed, 0, taken as u64, bytes.len() as u64);
         Ok(())

@@ -109,7 +109,7 @@ impl Session {
             if !discard && now.is_some() && self.current.bytes_out == whole as u64 && self.stands_in(cx)? {
                 return Ok(Turn::Moved);
             }
-            if !discard && let Err(e) = self.to_client.send(&mut self.client, cx, bytes) {
+            if !discard && let Err(e) = self.pass_on(cx, bytes, now.is_some()) {
                 return Err(self.client_write_failed(&e));
             }
             if let Some(answered_at) = now {
@@ -276,6 +276,14 @@ impl Session {
             return Ok(Turn::Moved);
         }
         Err(self.server_gone(reason))
+    }
+
+    /// Passes on what came; `last`: with it the answer is complete.
+    fn pass_on(&mut self, cx: &mut Context<'_>, bytes: &[u8], last: bool) -> io::Result<()> {
+        match self.overtime_told(bytes).filter(|_| last) {
+            Some(told) => self.to_client.send(&mut self.client, cx, &told),
+            None => self.to_client.send(&mut self.client, cx, bytes),
+        }
     }
 
     /// The server has answered with an error that says that it cannot answer now: true where an older answer was sent in its place.

@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// Sends a KILL on a connection for that. Returns whether the server took it.
-    async fn kill_beside(&self, sql: &[u8]) -> Result<bool, ConnectError> {
+    pub(crate) async fn kill_beside(&self, sql: &[u8]) -> Result<bool, ConnectError> {
         let killers = &self.worker.killers;
         let _turn = killers.turn().await;
         // A burst of aborts is worked off by connections that are there already.

@@ -8,6 +8,7 @@
 
 mod accept;
 mod acceptor;
+mod admit;
 mod analyse;
 mod attach;
 mod backend;
@@ -31,6 +32,7 @@ mod link;
 mod login;
 mod observe;
 mod open;
+mod overtime;
 mod packets;
 mod prepared;
 mod probe;

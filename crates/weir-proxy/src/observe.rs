@@ -16,6 +16,7 @@ const USER_SHOWN: usize = 96;
 impl Session {
     /// A command's answer is complete; it was so at `answered_at`.
     pub(crate) fn observe_done(&mut self, answered_at: Instant) {
+        self.ruled.over();
         let current = &mut self.current;
         let server_ns = answered_at.duration_since(current.started).as_nanos() as u64;
         // Another look at the clock only where the client has not taken all of it yet.

@@ -7,11 +7,13 @@ use crate::command::statement_id;
 use crate::doing::Doing;
 use crate::exchange::{Answer, exchange};
 use crate::packets::{begun, framed, framed_for, untyped};
+use crate::ruled::Ruling;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
 use std::sync::Arc;
 use std::task::Context;
 use weir_model::ServerFamily;
+use weir_policy::Turn;
 use weir_session::{
     ClientStatement, Needs, PinReason, Plan, PreparedKey, Refusal, ServerStatements, plan_sync,
 };
@@ -54,7 +56,7 @@ impl Session {
         payload: &[u8],
         len: usize,
     ) -> Result<Handled, Exit> {
-        let Some(sharing) = &mut self.sharing else { return Ok(Handled::Pass) };
+        let Some(sharing) = &mut self.sharing else { return self.take_place(cx, command, len) };
         if let Some(err) = sharing.refusal.take() {
             sharing.kill = None;
             if self.serve_stale(cx, command, len, err.code)? {
@@ -78,10 +80,16 @@ impl Session {
         if matches!(command, com::QUERY | com::INIT_DB) && self.replay(cx, command, payload, len)? {
             return Ok(Handled::Done);
         }
-        match self.cached(cx, command, payload, len)? {
-            Cached::Ask => {}
-            Cached::Answered => return Ok(Handled::Done),
-            Cached::Waits => return Ok(Handled::Wait),
+        if !self.is_placing() {
+            match self.cached(cx, command, payload, len)? {
+                Cached::Ask => {}
+                Cached::Answered => return Ok(Handled::Done),
+                Cached::Waits => return Ok(Handled::Wait),
+            }
+        }
+        match self.take_place(cx, command, len)? {
+            Handled::Pass => {}
+            other => return Ok(other),
         }
         if !self.checkout(command, payload) {
             return Ok(Handled::Wait);
@@ -277,6 +285,10 @@ impl Session {
         so_far: &[u8],
         bytes: &[u8],
     ) -> Result<Handled, Exit> {
+        // What is refused here has its error behind it, and the rest of it would be taken for commands.
+        if self.admit_part(cx, command, Turn::Place)? == Ruling::Waits {
+            return Ok(Handled::Wait);
+        }
         if self.sharing.is_none() {
             return Ok(Handled::Pass);
         }

@@ -38,6 +38,8 @@ pub struct Handle {
     killed: AtomicBool,
     /// A KILL QUERY came while the session had no server connection. It means the command that waits for one, if one does.
     interrupted: AtomicBool,
+    /// The command at hand waits in Weir, although the session may have a connection.
+    held_back: AtomicBool,
     /// Who is logged in.
     user: Mutex<Arc<Identity>>,
     waker: Mutex<Option<Waker>>,
@@ -73,6 +75,7 @@ impl Registry {
             ended: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
+            held_back: AtomicBool::new(false),
             user: Mutex::new(Arc::clone(user)),
             waker: Mutex::new(None),
         });
@@ -98,7 +101,8 @@ impl Registry {
         let Ok(id) = u32::try_from(id) else { return false };
         let sessions = self.sessions.lock();
         let Some(handle) = sessions.get(&id) else { return false };
-        let found = handle.attached.lock().is_none() && handle.user.lock().user == user;
+        let detached = handle.attached.lock().is_none() || (query && handle.held_back.load(Ordering::SeqCst));
+        let found = detached && handle.user.lock().user == user;
         if found {
             let flag = if query { &handle.interrupted } else { &handle.killed };
             flag.store(true, Ordering::SeqCst);
@@ -192,6 +196,13 @@ impl Handle {
     pub(crate) fn begins_to_wait(&self) {
         if self.interrupted() {
             self.interrupted.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether the command at hand waits in Weir: then a KILL QUERY has nothing to meet at the server.
+    pub(crate) fn hold_back(&self, held: bool) {
+        if held || self.held_back.load(Ordering::Relaxed) {
+            self.held_back.store(held, Ordering::SeqCst);
         }
     }
 

@@ -1,17 +1,22 @@
 //! Step 4, before a statement is analysed: what the operator's rules have done with it, whoever sends it and however its session
 //! keeps connections. They are asked once for each command; what they say is kept until it is on its way.
 
+use crate::admit::{Admission, Admitted, Held};
 use crate::analyse::MULTI;
 use crate::command::statement_id;
 use crate::judged::Found;
+use crate::overtime::Ending;
 use crate::rules::{RuleDeed, Rules};
 use crate::session::{Exit, Phase, Session};
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Context;
+use std::time::Duration;
+use tokio::time::Sleep;
 use weir_model::CloseReason;
-use weir_model::rule::{RuleCommand, RuleKind};
-use weir_policy::{Connection, ConnectionRules, Decision, RuleIndex, RuleSet, rule_kind};
+use weir_model::rule::{Rule, RuleCommand, RuleKind};
+use weir_policy::{Connection, ConnectionRules, Decision, RuleIndex, RuleSet, Turn, rule_kind};
 use weir_session::Schema;
 use weir_sql::{Digest, Facts, LexMode, Statement};
 use weir_wire::attributes::statement_offset;
@@ -32,6 +37,8 @@ pub(crate) enum Ruling {
     Next,
     /// It was answered.
     Answered,
+    /// It waits for the limit of a rule.
+    Waits,
 }
 
 /// What a session keeps for the rules.
@@ -39,6 +46,12 @@ pub(crate) enum Ruling {
 pub(crate) struct Ruled {
     /// What they say about the command at hand, until it is on its way.
     pub at_hand: Option<Box<AtHand>>,
+    /// What holds for the statement that runs.
+    pub running: Option<Box<Running>>,
+    /// The timer of `overtime.rs`.
+    pub timer: Option<Pin<Box<Sleep>>>,
+    /// A KILL of a statement that has ended may still be on its way.
+    pub stray: Option<Ending>,
     /// The rules that may match on this connection, and the schema for which that was found out.
     connection: Option<(ConnectionRules, Schema)>,
     /// The current schema of a session whose state is not followed, and what the command under way makes of it.
@@ -53,13 +66,26 @@ pub(crate) struct Ruled {
 pub(crate) struct AtHand {
     /// The number of the command.
     number: u64,
+    command: RuleCommand,
     pub rules: Arc<Rules>,
     /// What is known of the client's text, if that is known.
     pub found: Option<Found>,
     pub cache: Option<RuleIndex>,
     denied: Option<RuleIndex>,
+    timeout: Option<(RuleIndex, Duration)>,
+    pub admission: Option<Admission>,
     /// Its text was not looked at.
     unread: bool,
+}
+
+/// What holds for a statement while it runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub rules: Arc<Rules>,
+    pub timeout: Option<(RuleIndex, Duration)>,
+    pub ending: Ending,
+    /// Its places in the limits of rules.
+    _places: Vec<Held>,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +117,9 @@ impl Ruled {
     pub fn new(database: Option<Vec<u8>>) -> Self {
         Self {
             at_hand: None,
+            running: None,
+            timer: None,
+            stray: None,
             connection: None,
             schema: named(database.as_deref().unwrap_or_default()),
             next_schema: None,
@@ -115,7 +144,8 @@ impl Ruled {
 
     /// A command is on its way, or answered.
     pub fn begins(&mut self, command: u8) {
-        (self.at_hand, self.next_schema) = (None, None);
+        self.running = self.at_hand.take().and_then(|at_hand| at_hand.running());
+        self.next_schema = None;
         if command != com::STMT_PREPARE
             && let Some(texts) = &mut self.texts
         {
@@ -127,6 +157,15 @@ impl Ruled {
     pub fn ended(&mut self, succeeded: bool) {
         if let (Some(schema), true) = (self.next_schema.take(), succeeded) {
             self.schema = schema;
+        }
+    }
+
+    /// Nothing of it runs any more.
+    pub fn over(&mut self) {
+        if let Some(running) = self.running.take()
+            && matches!(running.ending, Ending::Sent | Ending::Unknown)
+        {
+            self.stray = Some(running.ending);
         }
     }
 
@@ -166,7 +205,7 @@ impl Session {
         len: usize,
     ) -> Result<Ruling, Exit> {
         let Some(as_command) = rule_command(command) else { return Ok(Ruling::Next) };
-        if self.ruled.at_hand.as_ref().is_none_or(|ruled| ruled.number != self.commands) {
+        if !self.is_ruled() {
             self.ruled.at_hand = None;
             if !self.worker.shared.rules_act() {
                 return Ok(Ruling::Next);
@@ -194,31 +233,67 @@ impl Session {
             self.refuse_command(cx, command, len, &err)?;
             return Ok(Ruling::Answered);
         }
-        Ok(Ruling::Next)
+        match self.admit(cx, Turn::Rate) {
+            Admitted::Yes => Ok(Ruling::Next),
+            Admitted::Waits => Ok(Ruling::Waits),
+            Admitted::No(err) => {
+                self.refuse_command(cx, command, len, &err)?;
+                Ok(Ruling::Answered)
+            }
+        }
     }
 
     /// The same for the beginning of a text that is too long to be looked at.
-    pub(crate) fn ruled_part(&mut self, command: u8, so_far: &[u8]) -> Result<(), Exit> {
+    pub(crate) fn ruled_part(
+        &mut self,
+        cx: &Context<'_>,
+        command: u8,
+        so_far: &[u8],
+    ) -> Result<Ruling, Exit> {
         let text = match command {
             com::QUERY => statement_offset(so_far, self.server.caps).map_or(&[][..], |at| &so_far[at..]),
             com::STMT_PREPARE => &so_far[1..],
-            _ => return Ok(()),
+            _ => return Ok(Ruling::Next),
         };
-        let Some(as_command) = rule_command(command) else { return Ok(()) };
-        if !self.worker.shared.rules_act() {
-            return Ok(());
+        let Some(as_command) = rule_command(command) else { return Ok(Ruling::Next) };
+        if !self.is_ruled() && !self.worker.shared.rules_act() {
+            return Ok(Ruling::Next);
+        }
+        if self.is_ruled() {
+            return self.admit_part(cx, command, Turn::Rate);
         }
         // Where there may be another behind it, nobody knows what that is.
         let one = command == com::STMT_PREPARE || self.client_caps & caps::MULTI_STATEMENTS == 0;
         let kind = one.then(|| rule_kind(Statement::classify(text, self.lex_mode(), false).kind));
         let at_hand = self.look_blindly(kind, as_command);
-        let Some(rule) = at_hand.denied else { return Ok(()) };
+        let Some(rule) = at_hand.denied else {
+            self.ruled.at_hand = Some(at_hand);
+            return self.admit_part(cx, command, Turn::Rate);
+        };
         at_hand.rules.did(rule, RuleDeed::Denied, self.worker.index());
         let err = at_hand.denial(rule);
+        Err(self.end_with(command, err))
+    }
+
+    /// As [`Self::admit`], for a command of which only the beginning is there.
+    pub(crate) fn admit_part(&mut self, cx: &Context<'_>, command: u8, turn: Turn) -> Result<Ruling, Exit> {
+        match self.admit(cx, turn) {
+            Admitted::Yes => Ok(Ruling::Next),
+            Admitted::Waits => Ok(Ruling::Waits),
+            Admitted::No(err) => Err(self.end_with(command, err)),
+        }
+    }
+
+    /// Refuses a command of which only the beginning is there: what follows of it would be taken for commands.
+    fn end_with(&mut self, command: u8, err: ErrPacket) -> Exit {
         self.begin(command, Shape::Single);
         self.phase = Phase::Answer;
-        // What follows of it would be taken for commands.
-        Err(Exit::Tell(CloseReason::Denied, err))
+        Exit::Tell(CloseReason::Denied, err)
+    }
+
+    /// Whether the rules have been asked about the command at hand, which is taken again.
+    fn is_ruled(&self) -> bool {
+        self.ruled.at_hand.as_ref().is_some_and(|ruled| ruled.number == self.commands)
     }
 
     /// The statement of a command.
@@ -254,7 +329,7 @@ impl Session {
         let kind = || Facts::of(sql, mode, MULTI).kind();
         let found = learned.judgements.of(sql, None, mode, (kind, command));
         let (set, rules) = (&learned.rules.set, &learned.rules.rules);
-        let mut at_hand = AtHand::new(self.commands, rules);
+        let mut at_hand = AtHand::new(self.commands, command, rules);
         let connection = self.connection_rules(set);
         let selection = found.judged.selection(set, sql, mode, found.exact);
         let mut matched = Vec::new();
@@ -277,7 +352,7 @@ impl Session {
         let learned = &mut *learned;
         learned.rules.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
         let (set, rules) = (&learned.rules.set, &learned.rules.rules);
-        let mut at_hand = AtHand::new(self.commands, rules);
+        let mut at_hand = AtHand::new(self.commands, command, rules);
         let nothing = Digest::of(b"", self.lex_mode());
         let selection = set.select(&weir_policy::Statement {
             digest: nothing.id,
@@ -332,9 +407,19 @@ impl Session {
 }
 
 impl AtHand {
-    fn new(number: u64, rules: &Arc<Rules>) -> Self {
+    fn new(number: u64, command: RuleCommand, rules: &Arc<Rules>) -> Self {
         let rules = Arc::clone(rules);
-        Self { number, rules, found: None, cache: None, denied: None, unread: false }
+        Self {
+            number,
+            command,
+            rules,
+            found: None,
+            cache: None,
+            denied: None,
+            timeout: None,
+            admission: None,
+            unread: false,
+        }
     }
 
     /// Adds what is decided about one of its statements.
@@ -345,6 +430,28 @@ impl AtHand {
             }
         }
         self.denied = self.denied.or(decision.deny);
+        let timeout = |rule| Some((rule, self.rule_for(rule)?.timeout?));
+        let timeouts = [self.timeout, decision.timeout.and_then(timeout)];
+        self.timeout = timeouts.into_iter().flatten().min_by_key(|(_, limit)| *limit);
+        let limits = decision.limit.filter(|rule| self.rule_for(*rule).is_some());
+        if let Some((rule, limit)) = limits.and_then(|rule| Some((rule, self.rules.limit(rule)?))) {
+            self.admission.get_or_insert_with(Admission::new).add(rule, limit);
+        }
+    }
+
+    /// A rule, unless it is about what runs and nothing does: what prepares a statement is limited by rules for that only.
+    fn rule_for(&self, rule: RuleIndex) -> Option<&Rule> {
+        let prepares = self.command == RuleCommand::Prepare;
+        self.rules.rule(rule).filter(|rule| !prepares || rule.matches.command.is_some())
+    }
+
+    fn running(self) -> Option<Box<Running>> {
+        let places = self.admission.map(Admission::into_places).unwrap_or_default();
+        if self.timeout.is_none() && places.is_empty() {
+            return None;
+        }
+        let (rules, timeout) = (self.rules, self.timeout);
+        Some(Box::new(Running { rules, timeout, ending: Ending::Not, _places: places }))
     }
 
     fn denial(&self, rule: RuleIndex) -> ErrPacket {

@@ -1,10 +1,11 @@
 //! The rules in force: one list for all workers, an index of it for each, and what is counted for each rule.
 
+use crate::admit::SharedLimit;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use weir_cache::Cache;
 use weir_model::rule::{CacheMode, CacheRule};
 use weir_model::{Rule, ServerFamily};
@@ -101,6 +102,7 @@ struct Part {
     counter: Arc<Counter>,
     cached: Arc<weir_cache::Rule>,
     terms: Option<Arc<CacheRule>>,
+    limit: Option<Arc<SharedLimit>>,
 }
 
 impl Rules {
@@ -126,6 +128,10 @@ impl Rules {
 
     pub fn rule(&self, rule: RuleIndex) -> Option<&Rule> {
         self.list.get(rule.0 as usize)
+    }
+
+    pub fn limit(&self, rule: RuleIndex) -> Option<&Arc<SharedLimit>> {
+        self.parts.get(rule.0 as usize)?.limit.as_ref()
     }
 
     /// The rule as the cache knows it.
@@ -158,6 +164,8 @@ fn acts(rule: &Rule) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct RuleMaker {
     last: Mutex<(u64, HashMap<String, Arc<Counter>>)>,
+    /// Who runs and waits under the limits of rules, by their names.
+    limits: Mutex<HashMap<String, Arc<SharedLimit>>>,
 }
 
 impl RuleMaker {
@@ -169,7 +177,9 @@ impl RuleMaker {
         let set = RuleSet::compile(&list, *generation + 1, mode)?;
         *generation += 1;
         counters.retain(|name, _| list.iter().any(|rule| rule.name == *name));
+        let limits = self.limits(&list);
         let part = |rule: &Rule| Part {
+            limit: limits.get(&rule.name).cloned(),
             counter: Arc::clone(counters.entry(rule.name.clone()).or_default()),
             cached: cache.rule(&rule.name),
             terms: rule.cache.clone().map(Arc::new),
@@ -178,6 +188,19 @@ impl RuleMaker {
         cache.retain_rules(|name| list.iter().any(|rule| rule.name == name));
         let acts = list.iter().any(acts);
         Ok(Rules { list: Arc::new(list), generation: *generation, set, mode, parts, acts })
+    }
+
+    /// The limits of rules that had one before go on with whom they have, under their new terms.
+    fn limits(&self, list: &[Rule]) -> HashMap<String, Arc<SharedLimit>> {
+        let (mut limits, now) = (self.limits.lock(), Instant::now());
+        limits.retain(|name, _| list.iter().any(|rule| rule.name == *name && rule.limit.is_some()));
+        for (rule, limit) in list.iter().filter_map(|rule| Some((rule, rule.limit.as_ref()?))) {
+            match limits.get(&rule.name) {
+                Some(known) => known.configure(limit, now),
+                None => drop(limits.insert(rule.name.clone(), Arc::new(SharedLimit::new(limit, now)))),
+            }
+        }
+        limits.clone()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::down::SERVER_LOST;
 use crate::login::{Identity, LoggedIn};
 use crate::observe;
 use crate::open::Opened;
+use crate::overtime::Ending;
 use crate::registry::{Entry, Registry};
 use crate::ruled::Ruled;
 use crate::settings::Settings;
@@ -91,6 +92,10 @@ pub(crate) enum Exit {
     Settle,
     /// The command at hand is this KILL, and no connection is free for it.
     Kill(Vec<u8>),
+    /// The statement under way has run longer than its rule allows.
+    Overtime,
+    /// A KILL of the last statement may still be on its way.
+    Absorb(Ending),
 }
 
 /// The command under way.
@@ -258,6 +263,12 @@ impl Session {
                     Err(exit) => break session.end(exit).await,
                 },
                 Exit::Kill(sql) => Box::pin(session.kill_ahead(&sql)).await,
+                Exit::Overtime => Box::pin(session.end_overtime()).await,
+                Exit::Absorb(ending) => {
+                    if let Err(exit) = Box::pin(session.absorb(ending)).await {
+                        break session.end(exit).await;
+                    }
+                }
                 Exit::Vanished => break Box::pin(vanish(&mut session)).await,
                 exit @ (Exit::Tell(..) | Exit::Close(_)) => break session.end(exit).await,
             }
@@ -311,6 +322,7 @@ impl Session {
             Exit::ChangeUser(_) | Exit::Vanished | Exit::Attach | Exit::Settle | Exit::Kill(_) => {
                 CloseReason::ClientGone
             }
+            Exit::Overtime | Exit::Absorb(_) => CloseReason::ClientGone,
         }
     }
 
@@ -324,6 +336,9 @@ impl Session {
             // The server's side first: a connection that the server has closed must not be given one more request,
             // of which nobody could say what became.
             let turns = self.poll_down(cx).and_then(|down| {
+                if let Some(ending) = self.ruled.stray {
+                    return Err(Exit::Absorb(ending));
+                }
                 self.release()?;
                 Ok((down, self.poll_up(cx)?))
             });
@@ -338,7 +353,7 @@ impl Session {
         {
             return Poll::Ready(Exit::Close(reason));
         }
-        if self.is_queued() && stopped(self).is_some() {
+        if self.is_queued() && !self.is_in_line() && stopped(self).is_some() {
             // The client is told there.
             return Poll::Ready(Exit::Attach);
         }
@@ -350,6 +365,9 @@ impl Session {
         }
         if self.worker.shared.draining() && self.is_idle() {
             return Poll::Ready(self.shut_down());
+        }
+        if let Poll::Ready(exit) = self.poll_overtime(cx) {
+            return Poll::Ready(exit);
         }
         self.poll_watchdog(cx)
     }

@@ -83,7 +83,7 @@ impl Session {
         let limits = &self.limits;
         match self.phase {
             _ if !self.to_client.is_empty() => (Waits::SlowReader, limits.client_write_timeout),
-            _ if self.is_in_flight() => (Waits::Client, Duration::ZERO),
+            _ if self.is_in_flight() || self.is_in_line() => (Waits::Client, Duration::ZERO),
             _ if self.is_queued() => (Waits::Pool, self.worker.shared.settings.load().pool.queue_timeout),
             Phase::Answer => (Waits::Server, limits.server_read_timeout),
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),

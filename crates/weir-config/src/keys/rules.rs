@@ -11,7 +11,7 @@ use crate::types::HintsFrom;
 
 /// Keys of `[[rule]]` that the check refuses because nothing acts upon them yet. A rule that does not do what it says
 /// must not be accepted.
-pub(crate) const UNSUPPORTED: &[&str] = &["rewrite", "limit", "timeout"];
+pub(crate) const UNSUPPORTED: &[&str] = &["rewrite"];
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -84,7 +84,8 @@ pub(super) static RULE: Section = Section {
             "timeout",
             Kind::Duration { min: MILLISECOND, max: DAY, zero: None },
             Default::Unset("no timeout"),
-            "Not supported by this version. How long the statement may run.",
+            "How long the statement may run at the server, from when it is sent. Then it is ended there by a KILL QUERY, and \
+             the client gets error 3024 (MySQL) or 1969 (MariaDB). See [rules](rules.md#timeout).",
         ),
         key(
             "continue",
@@ -236,15 +237,22 @@ pub(super) static RULE_REWRITE: Section = Section {
 
 pub(super) static RULE_LIMIT: Section = Section {
     header: "[rule.limit]",
-    doc: "Not supported by this version. Limits how much of it runs.",
+    doc: "Limits how much of it runs, over all clients together. What it refuses gets error 1226, SQLSTATE 42000. See \
+          [rules](rules.md#limit).",
     keys: &[
         key(
             "concurrency",
             Kind::Count { min: 1, max: 1_000_000 },
             Default::Unset("no limit"),
-            "Statements that run at once.",
+            "Statements that run at once. One that is answered from the cache does not run.",
         ),
-        key("rate", Kind::Rate, Default::Unset("no limit"), "Statements in a time: `100/s`, `20/m`, `5/h`."),
+        key(
+            "rate",
+            Kind::Rate,
+            Default::Unset("no limit"),
+            "Statements in a time: `100/s`, `20/m`, `5/h`. So many may come at once, and the next as the time passes evenly. \
+             Hits of the cache count.",
+        ),
         key(
             "queue",
             Kind::Duration { min: MILLISECOND, max: DAY, zero: Some("refused at once") },

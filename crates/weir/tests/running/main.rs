@@ -30,6 +30,8 @@ mod reload;
 mod replication;
 mod reuse;
 mod rule_deny;
+mod rule_limit;
+mod rule_timeout;
 mod secrets;
 mod sharing_fresh;
 mod sharing_globals;

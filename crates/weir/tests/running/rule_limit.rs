@@ -1,0 +1,184 @@
+//! Rules with `limit`: how many run at once, how often, who waits how long, and that no place is lost.
+
+use std::time::{Duration, Instant};
+
+use crate::cache_kit::MODES;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const ONE: &str = "[[rule]]\nname = \"one\"\nmatch = { pattern = \"GATED\" }\nlimit = { concurrency = 1, queue = \"20s\" }\n";
+
+/// Two workers, so that a limit is one for all of them.
+fn weir_of(server: &Server, mode: &str, rules: &str) -> Weir {
+    let text =
+        sharing_config(&server.addr().to_string(), 20, mode, rules).replace("workers = 1", "workers = 2");
+    let weir = Weir::config(text).start().unwrap();
+    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+    weir
+}
+
+fn refused(response: &Response, rule: &str) {
+    let error = response.err().unwrap_or_else(|| panic!("not refused: {response:?}"));
+    assert_eq!((error.code, error.state.as_str()), (1226, "42000"), "{error:?}");
+    assert!(error.message.contains(&format!("rule `{rule}`")), "{error:?}");
+}
+
+async fn count(weir: &Weir, what: &str, rule: &str) -> f64 {
+    metric(weir, &format!("weir_rule_{what}_total{{rule=\"{rule}\"}}")).await
+}
+
+/// Until so many statements wait, or have waited, for the rule.
+async fn waited(weir: &Weir, rule: &str, so_many: f64) {
+    until("a statement waits for its rule", async || {
+        (count(weir, "waited", rule).await >= so_many).then_some(())
+    })
+    .await;
+}
+
+/// A statement that runs until its lock is free.
+const HOLD: &str = "SELECT 'GATED', GET_LOCK('DB', 60), RELEASE_LOCK('DB')";
+
+#[tokio::test]
+async fn no_more_run_at_once_than_may_on_all_workers_together() {
+    for (flavor, server) in both() {
+        database(&server, "rule_limit1", &[]).await;
+        for mode in MODES {
+            let weir = weir_of(&server, mode, ONE);
+            let mut tasks = Vec::new();
+            // The lock is there for each of them only if no other runs.
+            let sql = "SELECT CONCAT(GET_LOCK('rule_limit1', 0), SLEEP(0.01), RELEASE_LOCK('rule_limit1')) AS GATED";
+            for _ in 0..12 {
+                let mut client = client(&weir, "rule_limit1").await;
+                tasks.push(tokio::spawn(async move {
+                    for _ in 0..5 {
+                        assert_eq!(row(&mut client, sql).await, "101", "another ran");
+                    }
+                    let id = client.prepare(sql).await.unwrap().id;
+                    for _ in 0..3 {
+                        let response = execute(&mut client, id, &[], true).await;
+                        let rows: Vec<&[u8]> = response.rows().collect();
+                        assert!(rows.concat().ends_with(b"101"), "another ran: {response:?}");
+                    }
+                }));
+            }
+            for task in tasks {
+                task.await.unwrap();
+            }
+            assert!(count(&weir, "waited", "one").await > 0.0, "{flavor:?} {mode}");
+            assert_eq!(count(&weir, "rejected", "one").await, 0.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_place_is_free_again_however_its_statement_ends_and_whoever_waits_gives_up() {
+    for (flavor, server) in both() {
+        let name = "rule_limit2";
+        database(&server, name, &[]).await;
+        for mode in MODES {
+            let weir = weir_of(&server, mode, ONE);
+            let hold = HOLD.replace("DB", name);
+            let mut holder = app(server.addr()).connect().await.unwrap();
+            // It ends by an error.
+            let mut one = client(&weir, name).await;
+            assert!(one.query("SELECT 'GATED' FROM nothing").await.unwrap().err().is_some());
+            row(&mut one, "SELECT 'GATED'").await;
+            for way in ["client leaves", "killed", "waiter leaves", "waiter is killed"] {
+                row(&mut holder, &format!("SELECT GET_LOCK('{name}', 10)")).await;
+                let before = count(&weir, "waited", "one").await;
+                let mut running = client(&weir, name).await;
+                let running_id = row(&mut running, "SELECT CONNECTION_ID()").await;
+                running.send(command::QUERY, &running.query_body(hold.as_bytes())).await.unwrap();
+                let look = format!(
+                    "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%{name}'', 60)%' AND ID <> CONNECTION_ID()"
+                );
+                let mut direct = app(server.addr()).connect().await.unwrap();
+                until("it runs", async || (row(&mut direct, &look).await == "1").then_some(())).await;
+                let mut waiter = client(&weir, name).await;
+                let mut killer = client(&weir, name).await;
+                let waiter_id = format!("{}", waiter.greeting().connection_id);
+                waiter.send(command::QUERY, &waiter.query_body(b"SELECT 'GATED'")).await.unwrap();
+                waited(&weir, "one", before + 1.0).await;
+                match way {
+                    "client leaves" => drop(running),
+                    "killed" => drop(direct.query(&format!("KILL {running_id}")).await.unwrap()),
+                    "waiter leaves" => drop(waiter),
+                    _ => {
+                        killer.run(&format!("KILL QUERY {waiter_id}")).await.unwrap();
+                        let response = waiter.receive(command::QUERY).await.unwrap();
+                        let error = response.err().unwrap();
+                        assert_eq!(error.code, 1317, "{flavor:?} {mode} {error:?}");
+                        // The session goes on.
+                        row(&mut waiter, "SELECT 1").await;
+                    }
+                }
+                row(&mut holder, &format!("SELECT RELEASE_LOCK('{name}')")).await;
+                // Whoever comes now has its turn: no place and no ticket is left behind.
+                let mut next = client(&weir, name).await;
+                let began = Instant::now();
+                row(&mut next, "SELECT 'GATED'").await;
+                assert!(began.elapsed() < Duration::from_secs(15), "{flavor:?} {mode} {way}");
+            }
+            assert_eq!(count(&weir, "rejected", "one").await, 0.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_waits_too_long_is_told_and_its_transaction_stays_open() {
+    for (_, server) in both() {
+        let name = "rule_limit3";
+        database(&server, name, &["CREATE TABLE t (id INT) ENGINE=InnoDB"]).await;
+        for mode in MODES {
+            let weir = weir_of(&server, mode, &ONE.replace("20s", "200ms"));
+            let mut holder = app(server.addr()).connect().await.unwrap();
+            row(&mut holder, &format!("SELECT GET_LOCK('{name}', 10)")).await;
+            let [mut running, mut other] = clients(&weir, name).await;
+            let hold = HOLD.replace("DB", name);
+            running.send(command::QUERY, &running.query_body(hold.as_bytes())).await.unwrap();
+            let mut direct = app(server.addr()).connect().await.unwrap();
+            let look = format!(
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%{name}'', 60)%' AND ID <> CONNECTION_ID()"
+            );
+            until("it runs", async || (row(&mut direct, &look).await == "1").then_some(())).await;
+            other.run("BEGIN").await.unwrap();
+            other.run("INSERT INTO t VALUES (1)").await.unwrap();
+            let response = other.query("SELECT 'GATED'").await.unwrap();
+            refused(&response, "one");
+            assert!(response.err().unwrap().message.contains("within its queue of 200ms"), "{response:?}");
+            assert_eq!(row(&mut other, "SELECT COUNT(*) FROM t").await, "1");
+            other.run("ROLLBACK").await.unwrap();
+            row(&mut holder, &format!("SELECT RELEASE_LOCK('{name}')")).await;
+            assert!(running.receive(command::QUERY).await.unwrap().err().is_none());
+            row(&mut other, "SELECT 'GATED'").await;
+            assert_eq!(count(&weir, "rejected", "one").await, 1.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rate_counts_hits_of_the_cache_and_a_place_is_not_needed_for_them() {
+    for (_, server) in both() {
+        database(&server, "rule_limit4", &["CREATE TABLE t (id INT)", "INSERT INTO t VALUES (5)"]).await;
+        for mode in MODES {
+            let rules = "[[rule]]\nname = \"few\"\nmatch = { table = \"rule_limit4.t\" }\ncache = { ttl = \"1h\" }\n\
+                         limit = { concurrency = 1, rate = \"4/h\" }\n";
+            let weir = weir_of(&server, mode, rules);
+            let mut client = client(&weir, "rule_limit4").await;
+            for _ in 0..4 {
+                assert_eq!(row(&mut client, "SELECT id FROM t").await, "5");
+            }
+            assert_eq!(metric(&weir, "weir_cache_hits_total{rule=\"few\"}").await, 3.0);
+            refused(&client.query("SELECT id FROM t").await.unwrap(), "few");
+            // Other terms hold at once; what has been let through stays counted.
+            let more = rules.replace("4/h", "1000000/s");
+            assert_eq!(row(&mut client, "SELECT 1").await, "1");
+            let body = serde_json::json!({ "toml": more }).to_string();
+            let headers = format!("Host: {}\r\nContent-Type: application/json\r\n", weir.admin_addr());
+            let (status, answer) =
+                crate::api_kit::request(&weir, "PUT /api/v1/rules/few", &headers, &body).await;
+            assert_eq!(status, 200, "{answer}");
+            assert_eq!(row(&mut client, "SELECT id FROM t").await, "5");
+        }
+    }
+}

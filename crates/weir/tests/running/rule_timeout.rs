@@ -1,0 +1,94 @@
+//! Rules with `timeout`: the statement ends at the server, and nothing else does.
+
+use std::time::{Duration, Instant};
+
+use crate::cache_kit::MODES;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const RULES: &str = "[[rule]]\nname = \"slow\"\nmatch = { pattern = \"SLOW\" }\ntimeout = \"100ms\"\n\
+                     [[rule]]\nname = \"ends\"\nmatch = { pattern = \"NEARLY\" }\ntimeout = \"20ms\"\n";
+
+/// Part of a statement: alone, SLEEP() answers 1 when it is ended.
+const SLOW: &str = "SELECT 'SLOW', SLEEP(60) FROM (SELECT 1 UNION SELECT 2) two";
+
+fn timed_out(flavor: Flavor, response: &Response) {
+    let error = response.err().unwrap_or_else(|| panic!("it was not ended: {response:?}"));
+    let expected = match flavor {
+        Flavor::MariaDb => (1969, "70100"),
+        Flavor::MySql => (3024, "HY000"),
+    };
+    assert_eq!((error.code, error.state.as_str()), expected, "{error:?}");
+    assert!(error.message.ends_with("(weir: rule `slow`, timeout 100ms)"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_statement_that_runs_too_long_is_ended_and_its_transaction_is_not() {
+    for (flavor, server) in both() {
+        database(&server, "rule_timeout1", &["CREATE TABLE t (id INT) ENGINE=InnoDB"]).await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, RULES);
+            let mut client = client(&weir, "rule_timeout1").await;
+            let id = row(&mut client, "SELECT CONNECTION_ID()").await;
+            client.run("BEGIN").await.unwrap();
+            client.run("INSERT INTO t VALUES (1)").await.unwrap();
+            let began = Instant::now();
+            timed_out(flavor, &client.query(SLOW).await.unwrap());
+            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+            let prepared = client.prepare(SLOW).await.unwrap();
+            timed_out(flavor, &execute(&mut client, prepared.id, &[], true).await);
+            assert_eq!(row(&mut client, "SELECT COUNT(*) FROM t").await, "1");
+            client.run("ROLLBACK").await.unwrap();
+            assert_eq!(row(&mut client, "SELECT CONNECTION_ID()").await, id, "{flavor:?} {mode}");
+            assert_eq!(metric(&weir, "weir_rule_timed_out_total{rule=\"slow\"}").await, 2.0);
+            // Nothing of it runs any more.
+            let mut direct = app(server.addr()).connect().await.unwrap();
+            let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%''SLOW%SLEEP(60)%' \
+                           AND ID <> CONNECTION_ID()";
+            assert_eq!(row(&mut direct, running).await, "0");
+        }
+    }
+}
+
+#[tokio::test]
+async fn p43_a_kill_that_comes_late_meets_no_other_statement() {
+    for (flavor, server) in both() {
+        database(&server, "rule_timeout2", &[]).await;
+        for mode in MODES {
+            // One connection: whoever comes next gets that of the statement before.
+            let connections = if mode.contains("transaction") { 1 } else { 4 };
+            let weir = sharing(&server, connections, mode, RULES);
+            let [mut one, mut two] = clients(&weir, "rule_timeout2").await;
+            let mut ended = 0;
+            for round in 0..25 {
+                // About as long as it may run.
+                let micros = 19_000 + round * 120;
+                let sql = format!("SELECT 'NEARLY', SLEEP({}) FROM (SELECT 1) one", f64::from(micros) / 1e6);
+                let response = one.query(&sql).await.unwrap();
+                ended += u32::from(response.err().is_some());
+                for client in [&mut one, &mut two] {
+                    let response =
+                        client.query("SELECT SLEEP(0.001) + 1 FROM (SELECT 1) next").await.unwrap();
+                    assert!(response.err().is_none(), "{flavor:?} {mode} round {round}: {response:?}");
+                }
+            }
+            let killed = metric(&weir, "weir_rule_timed_out_total{rule=\"ends\"}").await;
+            assert!(killed > 0.0, "no KILL was sent in any round ({ended} ended)");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_within_its_time_or_only_prepared_or_of_no_rule_is_left_alone() {
+    for (_, server) in both() {
+        database(&server, "rule_timeout3", &[]).await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, RULES);
+            let mut client = client(&weir, "rule_timeout3").await;
+            assert_eq!(row(&mut client, "SELECT 'SLOW'").await, "SLOW");
+            // The timer of the statement before is no matter of this one.
+            assert_eq!(row(&mut client, "SELECT SLEEP(0.4)").await, "0");
+            assert_eq!(metric(&weir, "weir_rule_timed_out_total{rule=\"slow\"}").await, 0.0);
+        }
+    }
+}
