@@ -63,10 +63,15 @@ impl Doing {
             Self::InitDb(name) => {
                 // Beyond ASCII it depends on the character set which name the bytes are.
                 let effect = if name.is_ascii() { Effect::Schema(name) } else { Effect::SchemaUnknown };
-                f(&Statement { effects: &[effect], ..COMMAND })
+                f(&Statement { effects: &[effect], keeps_diagnostics: true, ..COMMAND })
             }
             Self::Prepare { .. } => f(&COMMAND),
-            Self::Command(command) => f(&Statement { pins: command_pins(*command), ..COMMAND }),
+            Self::Command(command) => {
+                // Their answers count the warnings.
+                let keeps_diagnostics =
+                    matches!(*command, com::PING | com::FIELD_LIST | com::SET_OPTION | com::STMT_RESET);
+                f(&Statement { pins: command_pins(*command), keeps_diagnostics, ..COMMAND })
+            }
         }
     }
 

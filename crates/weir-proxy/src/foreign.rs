@@ -1,6 +1,6 @@
 //! What the attached connection holds of another statement than the session's last.
 
-use weir_session::{FoundRows, Outcome, PinReason, Reads, Statement};
+use weir_session::{FoundRows, Leftovers, Outcome, PinReason, PinSet, Reads, Statement};
 
 /// The parts that are another statement's: after an answer from memory, after a question of Weir's own, on a connection that
 /// others have used.
@@ -17,7 +17,12 @@ impl Foreign {
     /// All of it: another statement has run there, or the session's last one has not.
     pub const ALL: Self = Self { rows: true, count: true, diagnostics: true };
     /// A connection out of the pool. Its diagnostics are clean, and ROW_COUNT() is made anew by the statement that it is for.
-    pub const ATTACHED: Self = Self { rows: true, count: false, diagnostics: false };
+    const ATTACHED: Self = Self { rows: true, count: false, diagnostics: false };
+
+    /// The same, of a session that has these leftovers.
+    pub fn attached(leftovers: &Leftovers) -> Self {
+        Self { diagnostics: leftovers.warns_anew(), ..Self::ATTACHED }
+    }
 
     /// A statement of the session has run there.
     pub fn after(&mut self, statement: &Statement<'_>, outcome: Outcome) {
@@ -30,6 +35,21 @@ impl Foreign {
         // What a procedure leaves is there alone, whatever it may have kept.
         let called = statement.pins.contains(PinReason::Procedure);
         self.diagnostics &= statement.keeps_diagnostics && quiet && !called;
+    }
+
+    /// Another command of the session was answered there; this keeps the session on the connection now.
+    pub fn after_command(&mut self, holds: PinSet) {
+        self.diagnostics &= !holds.contains(PinReason::Warnings);
+    }
+
+    /// This was made anew there.
+    pub fn made_anew(&mut self, reads: Reads) {
+        self.diagnostics &= !reads.contains(Reads::DIAGNOSTICS);
+    }
+
+    /// Whether the diagnostics are those of the session's last statement.
+    pub fn has_own_diagnostics(self) -> bool {
+        !self.diagnostics
     }
 
     /// Whether a statement that reads this would find another's.

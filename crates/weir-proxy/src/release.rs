@@ -2,9 +2,10 @@
 
 use crate::link::Link;
 use crate::session::{Exit, Phase, Session};
+use crate::sharing::Sharing;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_session::{PinReason, PinSet};
+use weir_session::{PinReason, PinSet, Reads};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 
@@ -158,5 +159,42 @@ impl Session {
         } else {
             self.drop_link();
         }
+    }
+}
+
+impl Sharing {
+    /// Whether nothing but what can be read back keeps the connection.
+    pub fn is_releasable(&self) -> bool {
+        self.rebase.is_some() || self.pins.why().without(PinReason::StateUnknown.into()).is_empty()
+    }
+
+    /// Whether it keeps the connection only for what its next statement might ask of the last.
+    pub fn is_courteous(&self) -> bool {
+        const COURTESY: PinSet = PinSet::of(&[
+            PinReason::FoundRows,
+            PinReason::RowCount,
+            PinReason::Warnings,
+            PinReason::StateUnknown,
+        ]);
+        self.pins.why().without(COURTESY).is_empty()
+    }
+
+    /// Whether another connection can take the place of the attached one, and nothing of the session is lost.
+    pub fn is_replaceable(&self) -> bool {
+        const MOVES: PinSet =
+            PinSet::of(&[PinReason::SessionMode, PinReason::FoundRows, PinReason::RowCount]);
+        self.wanted.is_known() && self.pins.why().without(MOVES).is_empty()
+    }
+
+    pub fn must_read_back(&self) -> bool {
+        self.rebase.is_some()
+            || !self.wanted.is_known()
+            || self.leftovers.owes() != Reads::NONE
+            || self.must_clean()
+    }
+
+    /// Whether the connection has a warning of the session's, which others must not see, and which nothing keeps there.
+    pub fn must_clean(&self) -> bool {
+        self.leftovers.warns_anew() && self.foreign_parts.has_own_diagnostics()
     }
 }

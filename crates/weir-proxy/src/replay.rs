@@ -30,6 +30,8 @@ struct Asker {
     place: Place,
     /// What of the session's changes the client wants to hear.
     told: (bool, bool),
+    /// A warning was there, which the answers of some commands count.
+    warned: bool,
 }
 
 /// How a server has answered once.
@@ -54,6 +56,7 @@ pub(crate) struct Replays {
 pub(crate) struct Candidate {
     payload: Box<[u8]>,
     before: State,
+    warned: bool,
 }
 
 impl Replays {
@@ -111,8 +114,8 @@ impl Session {
             false => learned.replays.find(payload, &asker, &sharing.wanted, youngest),
         };
         let Some(found) = found else {
-            let before = sharing.wanted.clone();
-            sharing.candidate = Some(Box::new(Candidate { payload: payload.into(), before }));
+            let (payload, before) = (payload.into(), sharing.wanted.clone());
+            sharing.candidate = Some(Box::new(Candidate { payload, before, warned: asker.warned }));
             return Ok(false);
         };
         let (after, outcome, answer) = (found.after.clone(), found.outcome, found.answer.clone());
@@ -163,6 +166,7 @@ impl Session {
             dialect: sharing.key.dialect,
             place: self.server.place,
             told: sharing.tracker.told(),
+            warned: sharing.leftovers.warns_anew(),
         })
     }
 
@@ -193,14 +197,17 @@ impl Session {
         let (Some(asker), Some(sharing)) = (self.asker(), &self.sharing) else { return };
         let outcome = outcome(&self.walker);
         let quiet = match outcome {
-            Outcome::Ok { warnings, .. } | Outcome::Rows { warnings, .. } => warnings == 0,
+            Outcome::Ok { warnings, .. } | Outcome::Rows { warnings, .. } => {
+                warnings == 0 || sharing.leftovers.warns_anew()
+            }
             Outcome::Err { .. } => false,
         };
         let free = sharing.pins.is_free() && sharing.wanted.is_known();
         if !quiet || !free || bytes.len() > ANSWER_MAX || self.server.renumber.is_some() {
             return;
         }
-        let Candidate { payload, before } = *candidate;
+        let Candidate { payload, before, warned } = *candidate;
+        let asker = Asker { warned, ..asker };
         let (after, answer) = (sharing.wanted.clone(), bytes.into());
         let answered = Answered { asker, at: Instant::now(), before, after, outcome, answer };
         self.worker.learned.lock().replays.keep(payload, answered);

@@ -1,6 +1,6 @@
 //! What a session reads back from its connection before it gives it to others.
 
-use crate::attach::{ask, read_state, sync};
+use crate::attach::{CLEANER, ask, read_state, sync};
 use crate::foreign::Foreign;
 use crate::session::{Exit, Session};
 use crate::sharing::{Rebase, plan};
@@ -81,6 +81,8 @@ async fn read(session: &mut Session) -> io::Result<()> {
             let mut learned = worker.learned.lock();
             sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
         }
+    } else if sharing.must_clean() {
+        ask(&mut session.server, CLEANER).await?;
     }
     if let Some(sharing) = &mut session.sharing {
         // For one that goes on using the connection.

@@ -224,7 +224,7 @@ impl Sharing {
 
     /// Whether the command at hand asks for what the attached connection has of another statement than the session's last.
     fn is_foreign(&self) -> bool {
-        self.doing.with(|statement| self.foreign_parts.concerns(statement.reads))
+        self.doing.with(|statement| self.foreign_parts.concerns(self.leftovers.reads(statement)))
     }
 
     /// How the command at hand may change LAST_INSERT_ID(). Whoever keeps the connection may ask for it there later. (Only a
@@ -255,6 +255,8 @@ impl Sharing {
         if self.wants_insert_id(self.insert_id_of_command(new), new) {
             self.insert_id_there = self.leftovers.insert_id();
         }
+        let Self { doing, leftovers, foreign_parts, .. } = self;
+        doing.with(|statement| foreign_parts.made_anew(leftovers.reads(statement)));
         self.actual = None;
     }
 
@@ -282,6 +284,7 @@ impl Sharing {
                 if command == com::STMT_PREPARE && walker.ok().warnings > 0 {
                     leftovers.warned();
                 }
+                foreign_parts.after_command(leftovers.holds(server));
             }
             if command == com::RESET_CONNECTION {
                 (*insert_id_there, *foreign) = (leftovers.insert_id(), None);
@@ -338,33 +341,6 @@ impl Sharing {
         {
             self.leftovers.keep_insert_id(own);
         }
-    }
-
-    /// Whether nothing but what can be read back keeps the connection.
-    pub fn is_releasable(&self) -> bool {
-        self.rebase.is_some() || self.pins.why().without(PinReason::StateUnknown.into()).is_empty()
-    }
-
-    /// Whether it keeps the connection only for what its next statement might ask of the last.
-    pub fn is_courteous(&self) -> bool {
-        const COURTESY: PinSet = PinSet::of(&[
-            PinReason::FoundRows,
-            PinReason::RowCount,
-            PinReason::Warnings,
-            PinReason::StateUnknown,
-        ]);
-        self.pins.why().without(COURTESY).is_empty()
-    }
-
-    /// Whether another connection can take the place of the attached one, and nothing of the session is lost.
-    pub fn is_replaceable(&self) -> bool {
-        const MOVES: PinSet =
-            PinSet::of(&[PinReason::SessionMode, PinReason::FoundRows, PinReason::RowCount]);
-        self.wanted.is_known() && self.pins.why().without(MOVES).is_empty()
-    }
-
-    pub fn must_read_back(&self) -> bool {
-        self.rebase.is_some() || !self.wanted.is_known() || self.leftovers.owes() != Reads::NONE
     }
 }
 

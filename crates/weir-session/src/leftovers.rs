@@ -15,6 +15,7 @@
 //! | `SELECT SQL_CALC_FOUND_ROWS 1 FROM JSON_TABLE(<N elements>) LIMIT 1` | -1 | N | kept | MySQL 1 (1287) |
 //! | the same with `INTO @x` | 1 | N | kept | MySQL 1 |
 //! | `DO 0` | 0 | MariaDB kept, MySQL 1 | kept | 0 |
+//! | `SET @@SESSION.sql_mode=@@SESSION.sql_mode` | 0 | kept | kept | MySQL those that the mode got when it was set |
 //!
 //! On MySQL each of them clears the diagnostics area first. On MariaDB it takes a statement that reads a table, were it
 //! a derived one: after `SET`, `SELECT 1` or `BEGIN`, SHOW WARNINGS still shows those of the statement before.
@@ -25,8 +26,8 @@ use weir_wire::packet::status;
 
 use crate::pins::{PinReason, PinSet};
 use crate::plan::{Send, Step};
-use crate::statement::{FoundRows, InsertId, Outcome, Reads, Statement};
-use crate::variable::{Server, VarSet};
+use crate::statement::{Assigned, Effect, FoundRows, InsertId, Outcome, Reads, Statement};
+use crate::variable::{Server, VarSet, Variable};
 
 /// What the last statement of a session left behind. None: only the connection that it ran on knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +43,15 @@ pub struct Leftovers {
     deprecated: Option<Deprecated>,
 }
 
-/// What MySQL warns of (1287) each time it is used.
+/// What MySQL warns of each time it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deprecated {
-    /// SQL_CALC_FOUND_ROWS
+    /// SQL_CALC_FOUND_ROWS (1287)
     CalcFoundRows,
-    /// FOUND_ROWS()
+    /// FOUND_ROWS() (1287)
     FoundRows,
+    /// A value of `sql_mode` (3135), see [`sets_deprecated_mode`].
+    SqlMode,
 }
 
 /// What must be done so that a statement finds what the one before it left.
@@ -142,7 +145,7 @@ impl Leftovers {
         if statement.found_rows != FoundRows::Kept {
             self.calculated = statement.pins.contains(PinReason::FoundRows) && outcome.is_ok();
         }
-        self.deprecated = None;
+        self.deprecated = sets_deprecated_mode(statement, outcome).then_some(Deprecated::SqlMode);
         self.row_count = match outcome {
             Outcome::Ok { affected_rows, .. } => affected_rows.cast_signed(),
             Outcome::Rows { .. } | Outcome::Err { .. } => -1,
@@ -170,7 +173,7 @@ impl Leftovers {
     pub fn after_command(&mut self, command: u8, succeeded: bool, server: Server) {
         let mysql = server.family == ServerFamily::MySql;
         if !succeeded {
-            (self.row_count, self.diagnostics) = (-1, true);
+            (self.row_count, self.diagnostics, self.deprecated) = (-1, true, None);
             return;
         }
         match command {
@@ -178,9 +181,11 @@ impl Leftovers {
             command::SET_OPTION => self.row_count = -1,
             command::FIELD_LIST => {
                 self.row_count = -1;
-                self.diagnostics |= mysql;
+                if mysql {
+                    self.warned();
+                }
             }
-            command::STMT_PREPARE => self.diagnostics &= !mysql,
+            command::STMT_PREPARE if mysql => (self.diagnostics, self.deprecated) = (false, None),
             command::RESET_CONNECTION => {
                 *self = Self { found_rows: self.found_rows, ..Self::FRESH };
             }
@@ -201,9 +206,14 @@ impl Leftovers {
         (self.diagnostics, self.deprecated) = (true, Some(Deprecated::FoundRows));
     }
 
-    /// The command before has left warnings that it announced: COM_STMT_PREPARE may.
+    /// The command before has left warnings, which it may have added to others: COM_STMT_PREPARE, COM_FIELD_LIST.
     pub fn warned(&mut self) {
-        self.diagnostics = true;
+        (self.diagnostics, self.deprecated) = (true, None);
+    }
+
+    /// The last statement has left a warning, and it needs no connection: it can be made anew.
+    pub fn warns_anew(&self) -> bool {
+        self.diagnostics && self.deprecated.is_some()
     }
 
     /// LAST_INSERT_ID() is what it was, whatever was read from the connection.
@@ -272,12 +282,18 @@ impl Leftovers {
         true
     }
 
+    /// What of this a statement must find. What it leaves may come on top of a warning that it keeps.
+    pub fn reads(&self, statement: &Statement<'_>) -> Reads {
+        let adds = statement.keeps_diagnostics && self.warns_anew();
+        if adds { statement.reads.union(Reads::DIAGNOSTICS) } else { statement.reads }
+    }
+
     /// What must be done so that a statement finds what it reads.
     ///
     /// A statement that may make an insert id counts as one that reads LAST_INSERT_ID(): if it makes none after all, the old one must be
     /// there, or what is read back afterwards would be another session's.
     pub fn next(&self, statement: &Statement<'_>, place: Place, server: Server) -> Next {
-        let mut reads = statement.reads;
+        let mut reads = self.reads(statement);
         if statement.insert_id != InsertId::Kept {
             reads = reads.union(Reads::LAST_INSERT_ID);
         }
@@ -353,16 +369,25 @@ impl Leftovers {
 }
 
 impl Leftovers {
-    /// What [`Self::calculated`] was told of: the statement that makes FOUND_ROWS() gives the warning, and ROW_COUNT() of -1, as the one
-    /// before it did.
+    /// For what [`Self::calculated`] was told of, the statement that makes FOUND_ROWS() gives the warning, and ROW_COUNT() of -1, as the
+    /// one before it did. A mode is set to what it is.
     fn warn_anew(&self, what: Deprecated, reads: Reads, server: Server) -> Result<Vec<Step>, Lost> {
         let mut steps = Vec::new();
         if reads.contains(Reads::LAST_INSERT_ID) {
             let id = self.insert_id.ok_or(Lost::LastInsertId)?;
             steps.push(step(format!("SET @@SESSION.last_insert_id={id}"), false));
         }
-        if reads.contains(Reads::ROW_COUNT) && self.row_count != -1 {
+        let row_count = if what == Deprecated::SqlMode { 0 } else { -1 };
+        if reads.contains(Reads::ROW_COUNT) && self.row_count != row_count {
             return Err(Lost::Combination);
+        }
+        if what == Deprecated::SqlMode {
+            if reads.contains(Reads::FOUND_ROWS) {
+                let n = self.found_rows.filter(|n| can_make_found_rows(server, *n)).ok_or(Lost::FoundRows)?;
+                steps.push(found_rows_step(n, ""));
+            }
+            steps.push(step("SET @@SESSION.sql_mode=@@SESSION.sql_mode".to_owned(), true));
+            return Ok(steps);
         }
         if what == Deprecated::FoundRows {
             // It has given one row.
@@ -383,6 +408,30 @@ impl Leftovers {
         steps.push(step(text, true));
         Ok(steps)
     }
+}
+
+/// Whether a statement that succeeded has set `sql_mode` to a value of which MySQL says, in one warning and each time it is set, that
+/// NO_ZERO_DATE, NO_ZERO_IN_DATE and ERROR_FOR_DIVISION_BY_ZERO go with a strict mode (3135); and has left no other warning.
+fn sets_deprecated_mode(statement: &Statement<'_>, outcome: Outcome) -> bool {
+    const MERGED: [&[u8]; 3] = [b"NO_ZERO_DATE", b"NO_ZERO_IN_DATE", b"ERROR_FOR_DIVISION_BY_ZERO"];
+    // The last is warned of by itself.
+    const OTHERWISE: [&[u8]; 4] =
+        [b"STRICT_TRANS_TABLES", b"STRICT_ALL_TABLES", b"TRADITIONAL", b"PAD_CHAR_TO_FULL_LENGTH"];
+    let ([Effect::Variable { name, value: Assigned::Literal(text) }], Outcome::Ok { warnings: 1, .. }) =
+        (statement.effects, outcome)
+    else {
+        return false;
+    };
+    // On MariaDB, which says nothing of the kind, SET keeps the diagnostics.
+    let plain = !statement.keeps_diagnostics
+        && !statement.may_begin
+        && !statement.temporary
+        && statement.pins.is_empty()
+        && statement.found_rows == FoundRows::Kept;
+    let names = |of: &[&[u8]]| {
+        text.split(|b| *b == b',').any(|mode| of.iter().any(|name| mode.eq_ignore_ascii_case(name)))
+    };
+    plain && Variable::find(name) == Some(Variable::SQL_MODE) && names(&MERGED) && !names(&OTHERWISE)
 }
 
 /// Whether the rows stay on the server: FOUND_ROWS() is their number, and none was sent. To fetch them does not change it.

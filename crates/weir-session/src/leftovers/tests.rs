@@ -128,6 +128,59 @@ fn showing_warnings_keeps_them() {
     assert_eq!(made(&left, Reads::DIAGNOSTICS, MYSQL), Err(Lost::Diagnostics));
 }
 
+/// `SET sql_mode='...'` on MySQL, which warns `warnings` times.
+fn mode(text: &'static [u8], warnings: u16) -> Leftovers {
+    let effects = [Effect::Variable { name: b"SQL_MODE", value: Assigned::Literal(text) }];
+    let set = Statement { effects: &effects, found_rows: FoundRows::Kept, ..Statement::PLAIN };
+    let mut left = left(&[(SELECT, rows(3))]);
+    left.after(&set, ok(0, 0, warnings));
+    left
+}
+
+#[test]
+fn a_mode_that_is_warned_of_needs_no_connection() {
+    const AGAIN: &str = "SET @@SESSION.sql_mode=@@SESSION.sql_mode";
+    for text in [&b"NO_ZERO_DATE"[..], b"ansi,no_zero_in_date", b"ANSI_QUOTES,ERROR_FOR_DIVISION_BY_ZERO"] {
+        let left = mode(text, 1);
+        assert!(left.warns_anew() && left.holds(MYSQL).is_empty(), "{}", text.escape_ascii());
+        assert_eq!(made(&left, Reads::DIAGNOSTICS, MYSQL).as_deref(), Ok(AGAIN));
+        let both = Reads::DIAGNOSTICS.union(Reads::ROW_COUNT);
+        assert_eq!(made(&left, both, MYSQL).as_deref(), Ok(AGAIN));
+        let steps = made(&left, both.union(Reads::FOUND_ROWS), MYSQL).unwrap();
+        assert!(steps.starts_with("SELECT SQL_CALC_FOUND_ROWS") && steps.ends_with(AGAIN), "{steps}");
+    }
+    // It is not that warning, or not that alone.
+    for (text, warnings) in [
+        (&b"NO_ZERO_DATE"[..], 2),
+        (b"NO_ZERO_DATE,STRICT_ALL_TABLES", 1),
+        (b"NO_ZERO_DATE,PAD_CHAR_TO_FULL_LENGTH", 1),
+        (b"ANSI", 1),
+        (b"4", 1),
+    ] {
+        let left = mode(text, warnings);
+        assert_eq!(left.holds(MYSQL).to_string(), "warnings", "{}", text.escape_ascii());
+        assert_eq!(made(&left, Reads::DIAGNOSTICS, MYSQL), Err(Lost::Diagnostics));
+    }
+    assert!(!mode(b"NO_ZERO_DATE", 0).warns_anew());
+}
+
+#[test]
+fn what_comes_on_top_of_such_a_warning_finds_it_there() {
+    let keeps = Statement { keeps_diagnostics: true, ..Statement::PLAIN };
+    let mut left = mode(b"NO_ZERO_DATE", 1);
+    assert_eq!((left.reads(&keeps), left.reads(&SELECT)), (Reads::DIAGNOSTICS, Reads::NONE));
+    left.after_command(command::PING, true, MYSQL);
+    assert!(left.warns_anew());
+    for (command, succeeded) in [(command::INIT_DB, false), (command::FIELD_LIST, true)] {
+        let mut left = left;
+        left.after_command(command, succeeded, MYSQL);
+        assert_eq!((left.warns_anew(), left.holds(MYSQL).to_string()), (false, "warnings".to_owned()));
+        assert_eq!(left.reads(&keeps), Reads::NONE);
+    }
+    left.after_command(command::STMT_PREPARE, true, MYSQL);
+    assert!(!left.warns_anew() && left.holds(MYSQL).is_empty());
+}
+
 #[test]
 fn commands_without_a_statement_leave_what_the_server_leaves() {
     let after = |command, succeeded, server| {

@@ -37,6 +37,7 @@ mod sharing_fresh;
 mod sharing_globals;
 mod sharing_kill;
 mod sharing_kit;
+mod sharing_modes;
 mod sharing_pins;
 mod sharing_queue;
 mod sharing_replay;
