@@ -46,9 +46,9 @@ main() {
   start_blogs
   step "Comparing pages"
   visit compare
-  [ -n "$measures" ] || return 0
-  step "Measuring"
-  visit measure "$rounds"
+  [ -z "$measures" ] || { step "Measuring"; visit measure "$rounds"; }
+  step "Comparing pages while the server is away"
+  visit away
 }
 
 step() { printf '\n==> %s\n' "$*"; }

@@ -1,13 +1,18 @@
 <?php
 // Reads pages of the same blog from several places.
 //   pages.php compare PAGES PLACES          every page from every place, and what a reader sees of a comment; 1 when a page differs
+//   pages.php away PAGES PLACES             ends the server: with rules every page must still be what it was
 //   pages.php measure PAGES PLACES ROUNDS   how long pages take, what the server does for each, and what each rule came to
 // PAGES is what fill.php printed; PLACES is a text of "name port process" for each place, of which the first is without Weir.
 
 [, $verb, $pages, $places] = $argv;
 $pages = array_map(fn ($line) => explode("\t", $line), file($pages, FILE_IGNORE_NEW_LINES));
 $places = array_chunk(explode(' ', $places), 3);
-exit($verb === 'measure' ? measure($pages, $places, (int) $argv[4]) : compare($pages, $places));
+exit(match ($verb) {
+    'compare' => compare($pages, $places),
+    'away' => away($pages, $places),
+    'measure' => measure($pages, $places, (int) $argv[4]),
+});
 
 // ---- comparing --------------------------------------------------------------------------------------------------------
 
@@ -57,6 +62,30 @@ function comment(array $pages, array $places): int {
         printf("%s %s\n", $good ? '     ' : 'FAILED:', $what);
     }
     return count(array_filter($checks, fn ($good) => !$good));
+}
+
+// What was read lately can be read without the server.
+function away(array $pages, array $places): int {
+    [$name, $port] = $places[2];
+    $before = array_map(fn ($page) => fetch($port, $page[1]), $pages);
+    $server = (int) getenv('WORDPRESS_SERVER_PID');
+    posix_kill($server, SIGTERM);
+    for ($tries = 0; $tries < 300 && preg_match('/^State:\s+[^Z]/m', (string) @file_get_contents("/proc/$server/status")); $tries++) {
+        usleep(100000);
+    }
+    $start = hrtime(true);
+    $same = $differ = 0;
+    foreach ($pages as $i => [$what, $path]) {
+        $page = fetch($port, $path);
+        if ($page === $before[$i]) {
+            $same++;
+        } else {
+            printf("FAILED: without the server %s differs: %s\n%s", $what, $path, difference($before[$i], $page));
+            $differ = 1;
+        }
+    }
+    printf("      %-13s %d of %d pages are what they were, %.0f ms each\n", $name, $same, count($pages), (hrtime(true) - $start) / 1e6 / count($pages));
+    return $differ;
 }
 
 function wipe(): bool {
