@@ -13,7 +13,6 @@ mod rules;
 
 use limits::LIMITS;
 use pool::POOL;
-pub(crate) use rules::UNSUPPORTED;
 use rules::{CACHE, RULE, RULE_CACHE, RULE_LIMIT, RULE_MATCH, RULE_REWRITE};
 
 /// A table of `weir.toml`.

@@ -26,6 +26,8 @@ pub struct RuleSet {
     pub(crate) scan: RegexSet,
     /// By entry: the pattern of an entry that is found by its digest or table.
     pub(crate) alone: Vec<Option<Regex>>,
+    /// By rule: the pattern of its rewrite.
+    pub(crate) rewrites: Vec<Option<Regex>>,
 }
 
 /// Where a rule stands in its list, from 0. It means something only to the set that gave it.
@@ -137,12 +139,15 @@ impl RuleSet {
         let scan = pattern::set(patterns, MAX_PATTERNS_BYTES)
             .map_err(|_| vec![RuleError::TooManyRules(rules.len())])?;
         let alone = index.entries.iter().map(|entry| index.alone(entry)).collect();
-        Ok(Self { index: Arc::new(index), scan, alone })
+        let rewrite =
+            |rule: &Rule| rule.rewrite.as_ref().and_then(|rewrite| pattern::one(&rewrite.pattern).ok());
+        let rewrites = rules.iter().map(rewrite).collect();
+        Ok(Self { index: Arc::new(index), scan, alone, rewrites })
     }
 
     /// No rule. Its generation is 0.
     pub fn empty() -> Self {
-        Self { index: Arc::default(), scan: RegexSet::empty(), alone: Vec::new() }
+        Self { index: Arc::default(), scan: RegexSet::empty(), alone: Vec::new(), rewrites: Vec::new() }
     }
 
     /// The number given to [`compile`](Self::compile).
@@ -278,11 +283,14 @@ fn errors(rules: &[Rule], limit: usize) -> Vec<RuleError> {
         }
     }
     if errors.is_empty() {
-        let with_pattern = rules.iter().filter_map(|rule| Some((rule, rule.matches.pattern.as_deref()?)));
-        let (owners, patterns): (Vec<&Rule>, Vec<&str>) = with_pattern.unzip();
-        if pattern::set(patterns.iter().copied(), limit).is_err() {
-            let first = owners.get(pattern::fitting(&patterns, limit));
-            errors.extend(first.map(|rule| RuleError::PatternsTooLarge(rule.name.clone())));
+        let matching = rules.iter().filter_map(|rule| Some((rule, rule.matches.pattern.as_deref()?)));
+        let rewriting = rules.iter().filter_map(|rule| Some((rule, rule.rewrite.as_ref()?.pattern.as_str())));
+        let all: [(Vec<&Rule>, Vec<&str>); 2] = [matching.unzip(), rewriting.unzip()];
+        for (owners, patterns) in all {
+            if pattern::set(patterns.iter().copied(), limit).is_err() {
+                let first = owners.get(pattern::fitting(&patterns, limit));
+                errors.extend(first.map(|rule| RuleError::PatternsTooLarge(rule.name.clone())));
+            }
         }
     }
     errors

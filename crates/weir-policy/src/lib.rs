@@ -17,6 +17,7 @@ mod limiter;
 mod lint;
 mod list;
 mod pattern;
+mod rewrite;
 mod select;
 mod statement;
 
@@ -29,5 +30,6 @@ pub use explain::{Mismatch, Outcome, RuleVerdict};
 pub use limiter::{Limiter, Ticket, Turn, Waited};
 pub use lint::{Lint, LintKind, lint};
 pub use list::{ListError, Place, RuleList};
+pub use rewrite::{MAX_REWRITTEN, Rewritten};
 pub use select::Selection;
 pub use statement::{Connection, Needs, Statement, rule_kind};

@@ -55,9 +55,15 @@ impl Session {
             // An empty packet is no command; the server says so in its own words.
             return self.forward(cx, com::SLEEP, packet);
         };
-        if self.ruled(cx, command, payload, packet.len())? != Ruling::Next {
-            return Ok(());
+        match self.ruled(cx, command, payload, packet.len())? {
+            Ruling::Next => self.one(cx, command, payload, packet),
+            Ruling::Instead(other) => self.one(cx, command, &other[weir_wire::HEADER..], &other),
+            Ruling::Answered | Ruling::Waits => Ok(()),
         }
+    }
+
+    /// A command that no rule has stopped.
+    fn one(&mut self, cx: &mut Context<'_>, command: u8, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
         let body = &payload[1..];
         match command {
             com::QUERY => return self.query(cx, payload, packet),

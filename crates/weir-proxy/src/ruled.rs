@@ -1,22 +1,21 @@
 //! Step 4, before a statement is analysed: what the operator's rules have done with it, whoever sends it and however its session
 //! keeps connections. They are asked once for each command; what they say is kept until it is on its way.
 
-use crate::admit::{Admission, Admitted, Held};
+use crate::admit::Admitted;
 use crate::analyse::MULTI;
+use crate::at_hand::{AtHand, Running};
 use crate::command::statement_id;
-use crate::judged::Found;
 use crate::overtime::Ending;
-use crate::rules::{RuleDeed, Rules};
+use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Context;
-use std::time::Duration;
 use tokio::time::Sleep;
 use weir_model::CloseReason;
-use weir_model::rule::{Rule, RuleCommand, RuleKind};
-use weir_policy::{Connection, ConnectionRules, Decision, RuleIndex, RuleSet, Turn, rule_kind};
+use weir_model::rule::{RuleCommand, RuleKind};
+use weir_policy::{Connection, ConnectionRules, RuleSet, Turn, rule_kind};
 use weir_session::Schema;
 use weir_sql::{Digest, Facts, LexMode, Statement};
 use weir_wire::attributes::statement_offset;
@@ -24,17 +23,16 @@ use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
-/// ER_SPECIFIC_ACCESS_DENIED_ERROR: clients take 42000 for a statement that they may not run, and keep the connection. The
-/// 1045 of MySQL's own firewall (28000) reads as a failed login.
-const DENIED: u16 = 1227;
 /// ER_MALFORMED_PACKET.
 const MALFORMED: u16 = 1835;
 
 /// What becomes of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     /// It goes on as it stands.
     Next,
+    /// It goes on as this packet.
+    Instead(Vec<u8>),
     /// It was answered.
     Answered,
     /// It waits for the limit of a rule.
@@ -61,33 +59,6 @@ pub(crate) struct Ruled {
     texts: Option<Box<Texts>>,
 }
 
-/// What the rules say about a command.
-#[derive(Debug)]
-pub(crate) struct AtHand {
-    /// The number of the command.
-    number: u64,
-    command: RuleCommand,
-    pub rules: Arc<Rules>,
-    /// What is known of the client's text, if that is known.
-    pub found: Option<Found>,
-    pub cache: Option<RuleIndex>,
-    denied: Option<RuleIndex>,
-    timeout: Option<(RuleIndex, Duration)>,
-    pub admission: Option<Admission>,
-    /// Its text was not looked at.
-    unread: bool,
-}
-
-/// What holds for a statement while it runs.
-#[derive(Debug)]
-pub(crate) struct Running {
-    pub rules: Arc<Rules>,
-    pub timeout: Option<(RuleIndex, Duration)>,
-    pub ending: Ending,
-    /// Its places in the limits of rules.
-    _places: Vec<Held>,
-}
-
 #[derive(Debug, Default)]
 struct Texts {
     prepared: HashMap<u32, Prepared, foldhash::fast::RandomState>,
@@ -101,6 +72,8 @@ struct Texts {
 struct Prepared {
     text: Arc<[u8]>,
     mode: LexMode,
+    /// The server has another text.
+    rewritten: bool,
 }
 
 /// The statement of a command.
@@ -213,16 +186,27 @@ impl Session {
             let at_hand = match self.asked(command, payload) {
                 Ok(Asked::Nothing) => return Ok(Ruling::Next),
                 Ok(Asked::Text(sql, mode)) => self.look(sql, mode, as_command),
-                Ok(Asked::Prepared(Prepared { text, mode })) => self.look(&text, mode, as_command),
+                Ok(Asked::Prepared(Prepared { text, mode, rewritten })) => {
+                    let at_hand = self.look(&text, mode, as_command);
+                    at_hand.with_other_text(rewritten)
+                }
                 Ok(Asked::Unknown(kind)) => self.look_blindly(Some(kind), as_command),
                 Err(err) => {
                     self.refuse_command(cx, command, len, &err)?;
                     return Ok(Ruling::Answered);
                 }
             };
+            let at_hand = match self.rewrite(at_hand, as_command, payload) {
+                Ok(at_hand) => at_hand,
+                Err(err) => {
+                    self.refuse_command(cx, command, len, &err)?;
+                    return Ok(Ruling::Answered);
+                }
+            };
             if command == com::STMT_PREPARE {
-                let prepared = Prepared { text: payload[1..].into(), mode: self.lex_mode() };
-                self.ruled.texts.get_or_insert_default().preparing = Some(prepared);
+                let (text, mode, rewritten) =
+                    (payload[1..].into(), self.lex_mode(), at_hand.rewritten.is_some());
+                self.ruled.texts.get_or_insert_default().preparing = Some(Prepared { text, mode, rewritten });
             }
             self.ruled.at_hand = Some(at_hand);
         }
@@ -234,7 +218,10 @@ impl Session {
             return Ok(Ruling::Answered);
         }
         match self.admit(cx, Turn::Rate) {
-            Admitted::Yes => Ok(Ruling::Next),
+            Admitted::Yes => {
+                let rewritten = self.ruled.at_hand.as_ref().and_then(|at_hand| at_hand.rewritten.clone());
+                Ok(rewritten.map_or(Ruling::Next, Ruling::Instead))
+            }
             Admitted::Waits => Ok(Ruling::Waits),
             Admitted::No(err) => {
                 self.refuse_command(cx, command, len, &err)?;
@@ -291,6 +278,29 @@ impl Session {
         Exit::Tell(CloseReason::Denied, err)
     }
 
+    /// Takes a command's other text, if a rule has one for it.
+    fn rewrite(
+        &self,
+        mut at_hand: Box<AtHand>,
+        command: RuleCommand,
+        payload: &[u8],
+    ) -> Result<Box<AtHand>, ErrPacket> {
+        let offset = match command {
+            RuleCommand::Query => statement_offset(payload, self.server.caps).unwrap_or(payload.len()),
+            RuleCommand::Prepare => 1,
+            // What runs was rewritten when it was prepared.
+            RuleCommand::Execute => return Ok(at_hand),
+        };
+        let Some(rule) = at_hand.rewrite.filter(|_| at_hand.denied.is_none()) else { return Ok(at_hand) };
+        let rewritten = self.rewritten(&at_hand, (rule, command), (payload, offset), self.lex_mode())?;
+        if rewritten.is_some() {
+            at_hand.rules.did(rule, RuleDeed::Rewritten, self.worker.index());
+            at_hand = at_hand.with_other_text(true);
+            at_hand.rewritten = rewritten;
+        }
+        Ok(at_hand)
+    }
+
     /// Whether the rules have been asked about the command at hand, which is taken again.
     fn is_ruled(&self) -> bool {
         self.ruled.at_hand.as_ref().is_some_and(|ruled| ruled.number == self.commands)
@@ -312,7 +322,7 @@ impl Session {
                 }
                 if let Some(Ok(statement)) = self.sharing.as_ref().map(|sharing| sharing.statements.get(id)) {
                     let text = Arc::clone(statement.key().text());
-                    return Ok(Asked::Prepared(Prepared { text, mode: self.lex_mode() }));
+                    return Ok(Asked::Prepared(Prepared { text, mode: self.lex_mode(), rewritten: false }));
                 }
                 let noted = self.statements.get(&id);
                 Ok(noted.map_or(Asked::Nothing, |noted| Asked::Unknown(rule_kind(noted.kind))))
@@ -334,7 +344,7 @@ impl Session {
         let selection = found.judged.selection(set, sql, mode, found.exact);
         let mut matched = Vec::new();
         let decision = set.decide_known(&selection, connection);
-        at_hand.cache = decision.cache;
+        (at_hand.cache, at_hand.rewrite) = (decision.cache, decision.rewrite);
         at_hand.take(&decision, &mut matched);
         for (at, part) in &found.judged.parts {
             let selection = part.selection(set, &sql[at.clone()], mode, true);
@@ -403,74 +413,6 @@ impl Session {
     /// The current schema.
     fn schema(&self) -> &Schema {
         self.sharing.as_ref().map_or(&self.ruled.schema, |sharing| sharing.wanted.schema())
-    }
-}
-
-impl AtHand {
-    fn new(number: u64, command: RuleCommand, rules: &Arc<Rules>) -> Self {
-        let rules = Arc::clone(rules);
-        Self {
-            number,
-            command,
-            rules,
-            found: None,
-            cache: None,
-            denied: None,
-            timeout: None,
-            admission: None,
-            unread: false,
-        }
-    }
-
-    /// Adds what is decided about one of its statements.
-    fn take(&mut self, decision: &Decision, matched: &mut Vec<RuleIndex>) {
-        for rule in decision.matched() {
-            if !matched.contains(&rule) {
-                matched.push(rule);
-            }
-        }
-        self.denied = self.denied.or(decision.deny);
-        let timeout = |rule| Some((rule, self.rule_for(rule)?.timeout?));
-        let timeouts = [self.timeout, decision.timeout.and_then(timeout)];
-        self.timeout = timeouts.into_iter().flatten().min_by_key(|(_, limit)| *limit);
-        let limits = decision.limit.filter(|rule| self.rule_for(*rule).is_some());
-        if let Some((rule, limit)) = limits.and_then(|rule| Some((rule, self.rules.limit(rule)?))) {
-            self.admission.get_or_insert_with(Admission::new).add(rule, limit);
-        }
-    }
-
-    /// A rule, unless it is about what runs and nothing does: what prepares a statement is limited by rules for that only.
-    fn rule_for(&self, rule: RuleIndex) -> Option<&Rule> {
-        let prepares = self.command == RuleCommand::Prepare;
-        self.rules.rule(rule).filter(|rule| !prepares || rule.matches.command.is_some())
-    }
-
-    fn running(self) -> Option<Box<Running>> {
-        let places = self.admission.map(Admission::into_places).unwrap_or_default();
-        if self.timeout.is_none() && places.is_empty() {
-            return None;
-        }
-        let (rules, timeout) = (self.rules, self.timeout);
-        Some(Box::new(Running { rules, timeout, ending: Ending::Not, _places: places }))
-    }
-
-    fn denial(&self, rule: RuleIndex) -> ErrPacket {
-        let Some(rule) = self.rules.rule(rule) else {
-            return ErrPacket::new(DENIED, b"42000", "Access denied");
-        };
-        let unread = match self.unread {
-            true => {
-                "; a statement that Weir cannot look at, for its length (limits.statement_bytes) or because it was prepared \
-                     before the rule, is denied where the rule may match"
-            }
-            false => "",
-        };
-        let text = rule.deny.as_deref().unwrap_or_default();
-        ErrPacket::new(
-            DENIED,
-            b"42000",
-            format!("Access denied: {text} (weir: rule `{}`{unread})", rule.name),
-        )
     }
 }
 

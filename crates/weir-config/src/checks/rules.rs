@@ -3,7 +3,6 @@
 use weir_model::rule::{CacheMode, MAX_RULES, Ratio};
 
 use super::{duplicates, plain_name};
-use crate::keys::UNSUPPORTED;
 use crate::types::HintsFrom;
 use crate::units;
 use crate::walk::{Entry, Finding, Found, Value};
@@ -27,12 +26,6 @@ pub(super) fn all(root: &Found, findings: &mut Vec<Finding>) {
 /// What can be wrong with one rule, whatever the others are.
 pub(crate) fn rule(rule: &Found, findings: &mut Vec<Finding>) {
     plain_name("rule", rule, findings);
-    for name in UNSUPPORTED {
-        if let Some(entry) = rule.entry(name) {
-            let message = format!("`{name}` is not supported by this version of Weir");
-            findings.push(Finding::new(entry.span.clone(), message, "remove it: it would do nothing"));
-        }
-    }
     if let Some(found) = rule.table("cache") {
         cache(found, findings);
     }

@@ -4,14 +4,8 @@ use std::time::Duration;
 
 use weir_model::rule::{CacheMode, CacheShare, RuleCommand, RuleKind};
 
-#[cfg(test)]
-use super::Key;
 use super::{DAY, Default, Kind, SECOND, Section, key};
 use crate::types::HintsFrom;
-
-/// Keys of `[[rule]]` that the check refuses because nothing acts upon them yet. A rule that does not do what it says
-/// must not be accepted.
-pub(crate) const UNSUPPORTED: &[&str] = &["rewrite"];
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -218,19 +212,22 @@ pub(super) static RULE_CACHE: Section = Section {
 
 pub(super) static RULE_REWRITE: Section = Section {
     header: "[rule.rewrite]",
-    doc: "Not supported by this version. Changes the statement before it is sent.",
+    doc: "Changes the statement before anything else is done with it, also before the cache is asked. See \
+          [rules](rules.md#rewrite).",
     keys: &[
         key(
             "pattern",
             Kind::Pattern,
             Default::Required,
-            "A regular expression over the statement without its plain comments.",
+            "A regular expression over the statement without its comments. All that it matches is replaced; where it matches \
+             nothing, the statement stays as it is, comments and all.",
         ),
         key(
             "with",
             Kind::Text { max: 65_536 },
             Default::Required,
-            "What stands in place of what it matched; `$1` is its first group.",
+            "What stands in place of what it matched; `$1` is its first group, `${1}a` the same with an `a` behind, `$$` a \
+             dollar sign.",
         ),
     ],
 };
@@ -261,10 +258,3 @@ pub(super) static RULE_LIMIT: Section = Section {
         ),
     ],
 };
-
-/// Whether a key belongs to what the check refuses.
-#[cfg(test)]
-pub(super) fn is_unsupported(section: &Section, key: &Key) -> bool {
-    let within = |header: &str| UNSUPPORTED.iter().any(|name| header == format!("[rule.{name}]"));
-    within(section.header) || (section.header == "[[rule]]" && UNSUPPORTED.contains(&key.name))
-}

@@ -98,7 +98,7 @@ fn the_example_is_clean_and_shows_every_key() {
     for section in SECTIONS {
         let shown_elsewhere = |key: &&Key| matches!(section.header, "[server.tls]") && key.name != "mode";
         let keys = section.keys.iter().filter(|key| !shown_elsewhere(key));
-        for key in keys.filter(|key| !rules::is_unsupported(section, key)) {
+        for key in keys {
             let shown = plain.lines().any(|line| line.contains(&format!("{} = ", key.name)));
             assert!(shown, "{} {} is not in the example", section.header, key.name);
         }
@@ -278,23 +278,5 @@ fn words_of_the_table_are_words_of_the_types() {
     }
     for word in LogLevel::WORDS {
         assert_eq!(LogLevel::from_word(word).unwrap().as_str(), *word);
-    }
-}
-
-#[test]
-fn what_is_not_supported_says_so_and_is_refused() {
-    for name in UNSUPPORTED {
-        let key = RULE.key(name).unwrap();
-        assert!(key.doc.starts_with("Not supported by this version. "), "{name}");
-        let value = match &key.kind {
-            Kind::Optional(_) if *name == "rewrite" => "{ pattern = 'a', with = 'b' }".to_owned(),
-            Kind::Optional(_) => "{ concurrency = 1 }".to_owned(),
-            _ => other(key),
-        };
-        let text = format!("{LEAST}[[rule]]\nname = \"r\"\nmatch = {{}}\n{name} = {value}\n");
-        let report = parse("weir.toml", &text, &|_| None, &pem).unwrap_err();
-        let [problem] = report.problems() else { panic!("{report}") };
-        assert_eq!(problem.message, format!("`{name}` is not supported by this version of Weir"));
-        assert_eq!(problem.place.as_ref().unwrap().line, 7);
     }
 }

@@ -136,10 +136,6 @@ fn one_rule_is_checked_as_in_a_file() {
         ("match = {}", "`name` is missing in `[[rule]]`"),
         ("name = \"a b\"\nmatch = {}", "this is not a name for a rule"),
         ("name = \"a\"\nmatch = {}\ncache = {}", "`ttl` is missing"),
-        (
-            "name = \"a\"\nmatch = {}\nrewrite = { pattern = 'a', with = 'b' }",
-            "`rewrite` is not supported by this version",
-        ),
         ("name = \"a\"\nmatch = { pattern = '(' }", "unclosed group"),
         ("name = \"a\"\nmatches = {}", "there is no key `matches`"),
         ("name = ", "not TOML"),

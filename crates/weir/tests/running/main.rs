@@ -31,6 +31,7 @@ mod replication;
 mod reuse;
 mod rule_deny;
 mod rule_limit;
+mod rule_rewrite;
 mod rule_timeout;
 mod secrets;
 mod sharing_fresh;
