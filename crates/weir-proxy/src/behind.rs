@@ -80,13 +80,13 @@ impl Session {
     }
 
     /// The answer has come. True where it was to a statement behind the client's back.
-    pub(crate) fn behind_answered(&mut self, at: Instant) -> bool {
+    pub(crate) fn behind_answered(&mut self, at: Instant, whole: Option<&[u8]>) -> bool {
         if !self.is_behind() {
             return false;
         }
         self.current.text.clear();
         self.current.ended = at;
-        self.filled(at);
+        self.filled(at, whole);
         if !self.has_done_filling() {
             self.end_behind();
         }

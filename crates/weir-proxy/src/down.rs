@@ -103,26 +103,28 @@ impl Session {
             if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
             }
-            if answered && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut()) {
+            let in_one = now.is_some() && self.current.bytes_out == whole as u64;
+            if (answered && !in_one)
+                && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut())
+            {
                 filling.take(bytes);
             }
-            if !discard && now.is_some() && self.current.bytes_out == whole as u64 && self.stands_in(cx)? {
+            if !discard && in_one && self.stands_in(cx)? {
                 return Ok(Turn::Moved);
             }
             if !discard && let Err(e) = self.pass_on(cx, bytes, now.is_some()) {
                 return Err(self.client_write_failed(&e));
             }
             if let Some(answered_at) = now {
-                let in_one = self.current.bytes_out == whole as u64;
-                self.complete(answered_at, in_one.then_some(bytes));
+                self.complete(answered_at, in_one.then_some(&*bytes));
             }
             Ok(Turn::Moved)
         })
     }
 
     /// All of an answer has been passed on; `bytes` is all of it, where one read has brought it.
-    fn complete(&mut self, answered_at: Instant, bytes: Option<&mut [u8]>) {
-        if self.behind_answered(answered_at) {
+    fn complete(&mut self, answered_at: Instant, bytes: Option<&[u8]>) {
+        if self.behind_answered(answered_at, bytes) {
             return;
         }
         if let Some(bytes) = bytes {
@@ -131,7 +133,7 @@ impl Session {
         }
         self.written(answered_at);
         self.changed_untracked();
-        self.filled(answered_at);
+        self.filled(answered_at, bytes);
         self.observe_done(answered_at);
     }
 

@@ -14,6 +14,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use weir_cache::{About, Answer, Ask, Cache, DropReason, Entry, Refusal, Snapshot, Ticket};
+use weir_model::rule::CacheShare;
 use weir_model::{CloseReason, ServerFamily};
 use weir_wire::packet::status;
 
@@ -72,15 +73,23 @@ impl Filling {
 
     /// Takes a part of the answer as the client sees it.
     pub fn take(&mut self, bytes: &[u8]) {
-        if self.spoilt.is_some() || matches!(self.to, To::Grant) {
-            return;
+        if self.takes(bytes.len()) {
+            self.bytes.extend_from_slice(bytes);
         }
-        if self.bytes.len() + bytes.len() + self.wish.key.len() > self.limit {
+    }
+
+    /// Whether so many bytes more are wanted.
+    fn takes(&mut self, count: usize) -> bool {
+        if self.spoilt.is_some() || matches!(self.to, To::Grant) {
+            return false;
+        }
+        if self.bytes.len() + count + self.wish.key.len() > self.limit {
             // A large answer passes by and is not held.
             self.bytes = Vec::new();
-            return self.spoil(Refusal::TooLarge);
+            self.spoil(Refusal::TooLarge);
+            return false;
         }
-        self.bytes.extend_from_slice(bytes);
+        true
     }
 
     /// It cannot be kept.
@@ -94,7 +103,7 @@ impl Filling {
     }
 
     /// Gives up, and counts why.
-    pub fn give_up(self, why: Refusal) {
+    pub fn give_up(self: Box<Self>, why: Refusal) {
         self.wish.scope.rule().refuse(why);
         let reason = match why {
             Refusal::TooLarge => DropReason::TooLarge,
@@ -116,18 +125,19 @@ impl Filling {
         }
     }
 
-    fn store(self, cache: &Cache, mut about: About) {
-        let now = Instant::now();
-        let Self { wish, to, bytes, sent, .. } = self;
+    /// `whole` is the answer, if it was not gathered.
+    fn store(self: Box<Self>, cache: &Cache, whole: Option<&[u8]>, mut about: About, now: Instant) {
+        let Self { wish, to, bytes, sent, .. } = *self;
+        let bytes = whole.unwrap_or(&bytes);
         if wish.cache.verify.millionths() > 0 || !matches!(to, To::Store(_)) {
             let mut hash = cache.result_hash();
-            hash.update(&bytes);
+            hash.update(bytes);
             about.hash = hash.finish();
         }
         match to {
             To::Store(ticket) => {
                 // What is not stored is counted there.
-                let _ = ticket.fill(&Answer { packets: &bytes, warning_packets: &[], about }, now);
+                let _ = ticket.fill(&Answer { packets: bytes, warning_packets: &[], about }, now);
             }
             To::Shadow(snapshot) => {
                 let key = cache.key(&wish.key);
@@ -139,29 +149,32 @@ impl Filling {
                 cache.verified(wish.scope.rule(), &served, about.hash, sent.unwrap_or(now));
             }
         }
+        wish.granted();
     }
 }
 
 impl Session {
-    /// The answer to the statement at hand has come, whole.
-    pub(crate) fn filled(&mut self, answered_at: Instant) {
-        let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.take()) else { return };
+    /// The answer to the statement at hand has come; `whole` is all of it, where one read has brought it and it was not gathered.
+    pub(crate) fn filled(&mut self, answered_at: Instant, whole: Option<&[u8]>) {
+        let Some(mut filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.take()) else { return };
+        let whole = whole.filter(|bytes| filling.takes(bytes.len()));
         let about = match self.about(&filling, answered_at) {
             Ok(about) => about,
             Err(why) => return filling.give_up(why),
         };
         let Some(sharing) = &mut self.sharing else { return };
-        if let Some(sent) = filling.sent {
+        if let (Some(sent), CacheShare::Grants) = (filling.sent, filling.wish.cache.share) {
             let Wish { judged, schema, epoch, .. } = &filling.wish;
             judged.grant(&sharing.key.user, schema, *epoch, sent);
         }
         let compared = matches!(filling.to, To::Verify(_) | To::Grant);
         let owes = owes_found_rows(&sharing.doing);
         if compared || (filling.wish.reads.is_some() && !owes) {
-            return filling.store(self.worker.shared.cache(), about);
+            return filling.store(self.worker.shared.cache(), whole, about, answered_at);
         }
-        let about = About { found_rows: owes.then_some(0), ..about };
-        sharing.cache.filling = Some(Box::new(Filling { done: Some(about), ..*filling }));
+        filling.bytes.extend_from_slice(whole.unwrap_or_default());
+        filling.done = Some(About { found_rows: owes.then_some(0), ..about });
+        sharing.cache.filling = Some(filling);
     }
 
     /// What is known of the answer, or why it cannot be kept.
@@ -301,7 +314,7 @@ async fn ask_behind(session: &mut Session) -> io::Result<()> {
         Err(why) => filling.give_up(why),
         Ok(reads) => {
             filling.reads(session, reads);
-            filling.store(session.worker.shared.cache(), about);
+            filling.store(session.worker.shared.cache(), None, about, Instant::now());
         }
     }
     awaited(session).await

@@ -100,6 +100,12 @@ pub(crate) struct Names {
 }
 
 impl CacheHints {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        let Self { bypass, wipe, ttl, tags } = self;
+        *bypass || *wipe || ttl.is_some() || !tags.is_empty()
+    }
+
     /// Those before a statement.
     pub fn of(sql: &[u8], mode: LexMode) -> Self {
         read_hints(sql, mode)

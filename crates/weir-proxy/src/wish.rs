@@ -194,7 +194,7 @@ impl Session {
         (rules, rule): (&Arc<Rules>, RuleIndex),
     ) -> Result<Wish, Refusal> {
         let judged = &found.judged;
-        let hints = self.follows_hints().then_some(&judged.hints);
+        let hints = (judged.hints.any() && self.follows_hints()).then_some(&judged.hints);
         if let Some(reason) = text_refusal(&cache, hints, &judged.facts, rule_kind(asked.kind)) {
             return Err(reason);
         }
@@ -225,11 +225,11 @@ impl Session {
         let key = self.key(asked, results, place, shared);
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
         let epoch = self.worker.shared.names_changed();
-        let reads = judged.names(&schema, epoch, Instant::now()).transpose()?;
+        let now = Instant::now();
+        let reads = judged.names(&schema, epoch, now).transpose()?;
         let user = &sharing.key.user;
         // Who has not been answered by the server itself is, and then shares what others have asked for.
-        let granted =
-            cache.share == CacheShare::User || judged.is_granted(user, &schema, epoch, Instant::now());
+        let granted = cache.share == CacheShare::User || judged.is_granted(user, &schema, epoch, now);
         let scope = self.scope(judged, (rules, rule), &schema, reads).ok_or(Refusal::NoRule)?;
         let mut terms =
             Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
@@ -325,7 +325,8 @@ impl Session {
         let sharing = self.sharing.as_ref()?;
         let counted = Arc::clone(rules.cached(rule)?);
         let user = Arc::clone(&sharing.key.user);
-        let tags = if self.follows_hints() { judged.hints.tags.as_slice() } else { &[] };
+        let tags = judged.hints.tags.as_slice();
+        let tags = if !tags.is_empty() && self.follows_hints() { tags } else { &[] };
         let make = || {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let default = match schema {

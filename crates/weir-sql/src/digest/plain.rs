@@ -10,6 +10,14 @@ use std::ops::Range;
 /// blanks around it. Optimizer hints and all other bytes stay as they are.
 pub fn strip_comments(sql: &[u8], mode: LexMode, out: &mut Vec<u8>) {
     out.clear();
+    if is_plain(sql, mode) {
+        return out.extend_from_slice(sql);
+    }
+    strip_by_tokens(sql, mode, out);
+}
+
+/// As [`strip_comments`], whatever is in it. `out` is empty.
+pub(crate) fn strip_by_tokens(sql: &[u8], mode: LexMode, out: &mut Vec<u8>) {
     let mut blanks: &[u8] = b"";
     for token in Lexer::new(sql, mode) {
         let text = token.text(sql);
@@ -32,10 +40,25 @@ pub fn strip_comments(sql: &[u8], mode: LexMode, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether there is nothing to leave out, as far as one look at the bytes tells: mostly there is nothing.
+fn is_plain(sql: &[u8], mode: LexMode) -> bool {
+    let is_blank = |byte: Option<&u8>| byte.is_some_and(|byte| mode.charset.is_blank(*byte));
+    // Every comment begins with one of these, and the end of a version comment follows on its beginning.
+    !is_blank(sql.first())
+        && !is_blank(sql.last())
+        && memchr(b'#', sql).is_none()
+        && memchr(b'/', sql).is_none_or(|at| memmem::find(&sql[at..], b"/*").is_none())
+        && memchr(b'-', sql).is_none_or(|at| memmem::find(&sql[at..], b"--").is_none())
+}
+
 /// Where the statement proper stands: without the plain comments, Weir's hints and the blanks before and behind it.
 /// Nothing inside is left out, for a blank or a comment there can change the name of a column. Version comments and
 /// everything else stay. Empty, at the end, if there is nothing else.
 pub fn trimmed_span(sql: &[u8], mode: LexMode) -> Range<usize> {
+    // A word is no comment.
+    if sql.first().is_some_and(u8::is_ascii_alphabetic) && !may_end_with_comment(sql, mode) {
+        return 0..sql.len();
+    }
     let is_left_out =
         |kind| matches!(kind, TokenKind::Blank | TokenKind::LineComment | TokenKind::BlockComment);
     let mut tokens = Lexer::new(sql, mode).filter(|token| !is_left_out(token.kind));

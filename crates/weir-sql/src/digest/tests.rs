@@ -331,6 +331,9 @@ proptest! {
             digest_within(&sql, mode, limit, &mut out);
             prop_assert!(out.len() <= whole.len() + 20 * limit);
             strip_comments(&sql, mode, &mut out);
+            let mut by_tokens = Vec::new();
+            plain::strip_by_tokens(&sql, mode, &mut by_tokens);
+            prop_assert_eq!(&out, &by_tokens);
             let span = trimmed_span(&sql, mode);
             prop_assert!(span.start <= span.end && span.end <= sql.len());
         }
