@@ -50,6 +50,8 @@ pub(crate) struct Remembered {
     pub behind: Option<Box<Behind>>,
     /// The statement at hand asks for FOUND_ROWS() of this number, in this form.
     pub form: Option<Box<(FormOf, u64)>>,
+    /// Something of the session was changed by what no text shows.
+    pub untold: bool,
     /// What is wiped when the statement at hand has ended.
     pub wipes: Vec<Selector>,
 }

@@ -268,13 +268,15 @@ impl Sharing {
         self.statement_ended(command, walker.error(), walker.status(), walker.columns());
         let reports = self.tracker.finish(outcome.is_ok());
         let changes = reports.changes();
-        let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_parts, .. } = self;
+        let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_parts, cache, .. } =
+            self;
         doing.with(|statement| {
             pins.end(statement, outcome);
             pins.add(wanted.learn(statement, outcome, &changes, memory));
             if statement.silent && (reports.unsure || changes.iter().any(is_of_the_session)) {
                 // By a trigger, or a function behind a view: most likely a user variable, and nobody says which.
                 pins.add(PinReason::UserVariable.into());
+                cache.untold = true;
             }
             if doing.is_statement() {
                 leftovers.after(statement, outcome);

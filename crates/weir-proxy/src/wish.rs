@@ -268,7 +268,10 @@ impl Session {
         if !on(Variable::AUTOCOMMIT) {
             return Some(Refusal::InTransaction);
         }
-        let unsure = sharing.rebase.is_some() || sharing.actual.is_some() || on(Variable::SQL_AUTO_IS_NULL);
+        // Then the pin may stand for more than user variables.
+        let untold = sharing.cache.untold && sharing.pins.why().contains(PinReason::UserVariable);
+        let unsure =
+            untold || sharing.rebase.is_some() || sharing.actual.is_some() || on(Variable::SQL_AUTO_IS_NULL);
         unsure.then_some(Refusal::SessionUnknown)
     }
 
@@ -378,6 +381,8 @@ fn pins_refusal(pins: PinSet) -> Option<Refusal> {
         P::LongData,
         P::Sequence,
         P::Handler,
+        // A text that names one is refused, and so is what a name stands for: views and computed columns are looked at.
+        P::UserVariable,
     ]);
     const TRANSACTION: PinSet =
         PinSet::of(&[P::Transaction, P::AutocommitOff, P::TransactionUnknown, P::NextTransaction, P::Xa]);

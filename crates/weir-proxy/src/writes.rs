@@ -4,9 +4,12 @@
 use crate::session::Session;
 use std::time::Instant;
 use weir_cache::Selector;
-use weir_session::{PinReason, Schema};
+use weir_session::{PinReason, PinSet, Schema};
 use weir_sql::{StatementKind, read_facts};
 use weir_wire::command as com;
+
+/// Why a statement keeps its connection that changes no data: a function that might is a reason of its own.
+const STILL: PinSet = PinSet::of(&[PinReason::FoundRows, PinReason::UserVariable]);
 
 impl Session {
     /// A command was answered at this moment. Unless it is sure to have changed nothing, the session is not served what was asked
@@ -26,9 +29,7 @@ impl Session {
             | com::PROCESS_INFO
             | com::SET_OPTION => true,
             com::QUERY | com::STMT_EXECUTE => {
-                let plain = sharing
-                    .doing
-                    .with(|statement| statement.pins.without(PinReason::FoundRows.into()).is_empty());
+                let plain = sharing.doing.with(|statement| statement.pins.without(STILL).is_empty());
                 plain && matches!(kind, Some(StatementKind::Read | StatementKind::Use | StatementKind::Set))
             }
             _ => false,

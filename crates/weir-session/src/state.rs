@@ -271,10 +271,10 @@ impl State {
     }
 
     /// Appends what answers depend on, apart from the statement and the data: the schema, the collations of columns and of text
-    /// parameters, and every variable that affects results, in a form that is equal only for equal values. False, with `out` as it was: something is unknown, or the
-    /// session has user variables.
+    /// parameters, and every variable that affects results, in a form that is equal only for equal values. User variables are not in it: a statement must name those it
+    /// depends on. False, with `out` as it was: something is unknown.
     pub fn put_results_key(&self, out: &mut Vec<u8>) -> bool {
-        if !self.is_known() || !self.user_variables().is_empty() {
+        if !self.is_known() {
             return false;
         }
         let schema = match &self.schema {

@@ -294,3 +294,83 @@ async fn when_the_server_is_gone_an_old_answer_may_stand_in() {
         assert_eq!(value(&mut client, 1).await, "after", "{flavor:?}");
     }
 }
+
+#[tokio::test]
+async fn a_session_with_user_variables_is_served_what_names_none() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_user_t", "ca_user_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            for set in ["SET @id=2", "SET @id=(SELECT MAX(id)-1 FROM t)", "SET @v='x', @id=2"] {
+                let at = format!("{flavor:?} {mode} {set}");
+                let [mut client] = clients(&weir, name).await;
+                change(server, &format!("UPDATE {name}.t SET v='one' WHERE id=1")).await;
+                assert_eq!(row(&mut client, "/*wipe*/ SELECT v FROM t WHERE id=1").await, "one", "{at}");
+                client.run(set).await.unwrap();
+                change(server, &format!("UPDATE {name}.t SET v='changed' WHERE id=1")).await;
+                assert_eq!(value(&mut client, 1).await, "one", "{at}");
+                // What names one is the server's to answer, whichever value it has.
+                for (id, expected) in [("2", "two"), ("3", "three"), ("2", "two")] {
+                    client.run(&format!("SET @id={id}")).await.unwrap();
+                    assert_eq!(row(&mut client, "SELECT v FROM t WHERE id=@id").await, expected, "{at}");
+                }
+                assert_eq!(value(&mut client, 1).await, "one", "{at}");
+                client.run("PREPARE p FROM 'SELECT v FROM t WHERE id=?'").await.unwrap();
+                for (id, expected) in [("2", "two"), ("3", "three"), ("2", "two")] {
+                    client.run(&format!("SET @id={id}")).await.unwrap();
+                    assert_eq!(row(&mut client, "EXECUTE p USING @id").await, expected, "{at}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_name_stands_for_reads_no_user_variable_unseen() {
+    for (flavor, server) in &both() {
+        table(server, "ca_hides").await;
+        let mut admin = app(server.addr()).database("ca_hides").connect().await.unwrap();
+        for sql in ["CREATE VIEW w AS SELECT @id AS v", "CREATE VIEW w AS SELECT v FROM t WHERE id=@id"] {
+            let answer = admin.query(sql).await.unwrap();
+            assert!(answer.err().is_some(), "{flavor:?}: {sql}");
+        }
+        // MariaDB lets a computed column read one.
+        let computed = admin.query("CREATE TABLE g (a INT, b INT AS (@id) VIRTUAL)").await.unwrap();
+        assert_eq!(computed.err().is_none(), *flavor == Flavor::MariaDb, "{flavor:?}");
+        if *flavor != Flavor::MariaDb {
+            continue;
+        }
+        admin.run("INSERT INTO g (a) VALUES (1)").await.unwrap();
+        admin.run("CREATE VIEW w AS SELECT b FROM g").await.unwrap();
+        let weir = sharing(server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_hides").await;
+        for read in ["SELECT b FROM g", "SELECT b FROM w"] {
+            for id in ["1", "2", "3"] {
+                let set = format!("SET @id={id}");
+                client.run(&set).await.unwrap();
+                admin.run(&set).await.unwrap();
+                assert_eq!(row(&mut client, read).await, row(&mut admin, read).await, "{read} after {set}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_a_trigger_may_have_changed_is_not_served() {
+    for (flavor, server) in &both() {
+        table(server, "ca_untold").await;
+        change(server, "CREATE TRIGGER ca_untold.sets BEFORE UPDATE ON ca_untold.t FOR EACH ROW SET @x=1, @@session.sql_mode='ANSI_QUOTES'").await;
+        let weir = sharing(server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_untold").await;
+        let read = "SELECT \"v\" FROM t WHERE id=1";
+        assert_eq!(row(&mut client, read).await, "v", "{flavor:?}: a string");
+        client.run("UPDATE t SET v=v WHERE id=2").await.unwrap();
+        let direct = &mut app(server.addr()).database("ca_untold").connect().await.unwrap();
+        direct.run("UPDATE t SET v=v WHERE id=2").await.unwrap();
+        assert_eq!(row(&mut client, read).await, row(direct, read).await, "{flavor:?}");
+        change(server, "UPDATE ca_untold.t SET v='changed' WHERE id=1").await;
+        for _ in 0..2 {
+            assert_eq!(row(&mut client, read).await, row(direct, read).await, "{flavor:?}");
+        }
+    }
+}
