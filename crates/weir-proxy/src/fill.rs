@@ -333,7 +333,9 @@ async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, R
     let epoch = session.worker.shared.names_changed();
     let at = Instant::now();
     let verdict = resolve::names(session, wish).await?;
-    wish.judged.keep_names(Names { schema: wish.schema.clone(), epoch, at, verdict });
+    let names = Names { schema: wish.schema.clone(), epoch, at, verdict };
+    session.worker.shared.known_names.keep(wish.judged.digest.id, names.clone());
+    wish.judged.keep_names(names);
     Ok(verdict)
 }
 

@@ -31,6 +31,7 @@ mod judged;
 mod kill;
 mod link;
 mod login;
+mod names;
 mod observe;
 mod open;
 mod overtime;

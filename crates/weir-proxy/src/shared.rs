@@ -2,6 +2,7 @@
 
 use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
+use crate::names::KnownNames;
 use crate::registry::Registry;
 use crate::results::ResultsKeys;
 use crate::rules::{RuleCount, RuleMaker, Rules};
@@ -13,14 +14,15 @@ use aws_lc_rs::rand;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::time::Instant;
 use weir_auth::{NONCE_LEN, RsaKeyPair};
-use weir_cache::Cache;
+use weir_cache::{Cache, Refusal};
 use weir_model::{Rule, ServerFamily};
 use weir_policy::RuleError;
 use weir_pool::{ConnectError, Upstream};
 use weir_session::Bases;
-use weir_sql::LexMode;
+use weir_sql::{DigestId, LexMode};
 use weir_stats::Stats;
 use weir_wire::greeting::{Nonce, nonce_from_random};
 
@@ -74,6 +76,7 @@ pub struct Shared {
     pub(crate) results: ResultsKeys,
     /// How often what names stand for may have changed.
     names: AtomicU64,
+    pub(crate) known_names: KnownNames,
     /// What fresh connections are like, whichever worker has made them.
     pub(crate) bases: parking_lot::Mutex<Bases>,
     /// Connections that clients of their own have left.
@@ -104,6 +107,7 @@ impl Shared {
             cache,
             results: ResultsKeys::default(),
             names: AtomicU64::new(0),
+            known_names: KnownNames::default(),
             settings: ArcSwap::from_pointee(settings),
             upstream,
             pool,
@@ -180,6 +184,16 @@ impl Shared {
     /// How often a statement through Weir may have changed what names stand for.
     pub(crate) fn names_changed(&self) -> u64 {
         self.names.load(Ordering::SeqCst)
+    }
+
+    /// Whether answers to statements of this digest may be kept by what their names stand for, and how long ago the server was
+    /// asked for that; `None`: it would be asked.
+    pub fn known_names(
+        &self,
+        digest: DigestId,
+        schema: Option<&[u8]>,
+    ) -> Option<(Result<(), Refusal>, Duration)> {
+        self.known_names.find(digest, schema, self.names_changed())
     }
 
     /// What names stand for may have changed.

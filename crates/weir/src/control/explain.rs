@@ -1,6 +1,7 @@
 //! What would be done with a statement, and why, without running it.
 
 use std::net::IpAddr;
+use std::time::Duration;
 use weir_admin::{
     Action, ApiError, CachePlan, Code, DigestShown, Explanation, Facts, KeyPart, Question, Route, Tested,
     Tried, Verdict,
@@ -17,10 +18,9 @@ use weir_sql::{
 const SHOWN: usize = 4096;
 
 /// What is looked at when the statement comes, and no text tells.
-const PROVIDED: [&str; 5] = [
+const PROVIDED: [&str; 4] = [
     "no transaction is open, and autocommit is on",
     "the session has no temporary table, no LOCK TABLES, and a state that Weir knows",
-    "the tables are tables, or views that may be cached: the server is asked before the first answer is stored",
     "the answer fits into cache.max_entry, and is no error",
     "the session has written nothing since the stored answer was asked for, if own_writes is on",
 ];
@@ -184,6 +184,7 @@ impl Read {
             Some(cache) => {
                 weir_proxy::text_refusal(cache, hints.as_ref(), &self.facts, rule_kind(self.text.kind()))
                     .or_else(|| self.in_system_schema())
+                    .or_else(|| self.known_names(shared)?.0.err())
             }
         };
         let verdict = match (refusal, terms.map(|cache| cache.mode)) {
@@ -208,7 +209,7 @@ impl Read {
             stored,
             provided: match verdict {
                 Verdict::Refuse => Vec::new(),
-                _ => PROVIDED.map(str::to_owned).to_vec(),
+                _ => PROVIDED.map(str::to_owned).into_iter().chain([self.names_provided(shared)]).collect(),
             },
         }
     }
@@ -216,6 +217,28 @@ impl Read {
     fn in_system_schema(&self) -> Option<Refusal> {
         let schema = self.schema.as_deref()?;
         self.facts.reads_system_schema(schema.as_bytes()).then_some(Refusal::SystemSchema)
+    }
+
+    /// What the server has said about the names, and how long ago; `None`: it would be asked.
+    fn known_names(&self, shared: &Shared) -> Option<(Result<(), Refusal>, Duration)> {
+        shared.known_names(self.digest.id, self.schema.as_deref().map(str::as_bytes))
+    }
+
+    fn names_provided(&self, shared: &Shared) -> String {
+        let tables: Vec<String> =
+            self.facts.tables.iter().map(|table| dotted(table.schema.as_deref(), &table.name)).collect();
+        let tables = tables.join(", ");
+        match self.known_names(shared) {
+            _ if tables.is_empty() => "it names no table, so the server is asked about none".to_owned(),
+            Some((_, age)) => format!(
+                "{tables}: may be cached, as the server said {} s ago; it is asked again after 60 s, or when tables or rights change",
+                age.as_secs()
+            ),
+            None => format!(
+                "{tables}: tables, or views that may be cached; before the next answer is stored the server is asked, as the user, \
+                 and what it says is told here for 60 s"
+            ),
+        }
     }
 
     /// `shares`: with users who may read the same.
@@ -297,6 +320,15 @@ fn why(refusal: Option<Refusal>, rule: Option<&str>) -> String {
             "it asks for something of its session, or of the statement before it"
         }
         Some(Refusal::SystemSchema) => "it reads a schema of the server's own",
+        Some(Refusal::View) => {
+            "as the server said within the last 60 s, it reads a view that hides one of these, or that the user may not see into"
+        }
+        Some(Refusal::Unresolved) => {
+            "the server said within the last 60 s that it shows the user no table of that name"
+        }
+        Some(Refusal::TemporaryTable) => {
+            "as the server said within the last 60 s, it reads a temporary table"
+        }
         Some(Refusal::TooLarge) => "it is too long to be a key",
         Some(_) => "Weir does not understand it to its end, and then keeps nothing",
     };

@@ -259,6 +259,7 @@ async fn explain_and_test_say_what_would_happen_and_run_nothing() {
         let rules = "[[rule]]\nname = \"never\"\nmatch = { table = \"t\", user = \"root\" }\ncache = { mode = \"off\" }\n"
             .to_owned()
             + &rule("t", "api_tell.t")
+            + &rule("w", "api_tell.w")
             + "[[rule]]\nname = \"rest\"\nmatch = {}\n";
         let weir = sharing(server, 4, "", &rules);
         let [mut client] = clients(&weir, "api_tell").await;
@@ -284,8 +285,27 @@ async fn explain_and_test_say_what_would_happen_and_run_nothing() {
         assert!(told_of["facts"]["read_as"].as_str().unwrap().starts_with(flavor.as_str()), "{told_of}");
         let outcomes: Vec<_> =
             told_of["rules"].as_array().unwrap().iter().map(|rule| &rule["outcome"]).collect();
-        assert_eq!(outcomes, ["no_match", "decides", "not_reached"]);
+        assert_eq!(outcomes, ["no_match", "decides", "not_reached", "not_reached"]);
         assert_eq!(told_of["rules"][0]["mismatches"], json!(["user"]));
+        // What the server has said about names, and what it would be asked.
+        let names =
+            |told: &serde_json::Value| told["cache"]["provided"].as_array().unwrap().last().cloned().unwrap();
+        assert!(
+            names(&told_of).as_str().unwrap().starts_with("t: may be cached, as the server said "),
+            "{told_of}"
+        );
+        let unasked = explain("SELECT id FROM t");
+        assert!(names(&unasked).as_str().unwrap().contains("the server is asked"), "{unasked}");
+        change(server, "CREATE OR REPLACE VIEW api_tell.w AS SELECT NOW() AS n FROM api_tell.t").await;
+        assert_eq!(explain("SELECT n FROM w")["cache"]["verdict"], json!("serve"), "nobody has asked yet");
+        client.run("SELECT n FROM w").await.unwrap();
+        free(&mut client, "what a view is was asked behind the answer").await;
+        let told_of = explain("SELECT n FROM w")["cache"].clone();
+        assert_eq!(
+            (&told_of["verdict"], &told_of["refusal"]),
+            (&json!("refuse"), &json!("view")),
+            "{told_of}"
+        );
 
         for (sql, refusal) in [
             ("SELECT v, NOW() FROM t", "nondeterministic_function"),
