@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use weir_session::{
-    Effect, FoundRows, InsertId, PinReason, PinSet, Reads, State, Statement, Variable, with_statement,
+    Effect, FoundRows, InsertId, Outcome, PinReason, PinSet, Reads, State, Statement, Variable,
+    with_statement,
 };
 use weir_sql::{Facts, Statements, Transaction};
 use weir_wire::command as com;
+use weir_wire::response::Walker;
 
 /// What the command under way is to the state of its session.
 #[derive(Debug)]
@@ -169,5 +171,22 @@ fn command_pins(command: u8) -> PinSet {
         com::REFRESH | com::SHUTDOWN => PinReason::Admin.into(),
         _ if com::is_replication(command) => PinReason::Replication.into(),
         _ => PinReason::UnknownStatement.into(),
+    }
+}
+
+/// How the answer that the walker has seen ended.
+pub(crate) fn outcome(walker: &Walker) -> Outcome {
+    let ok = walker.ok();
+    // An answer without flags (COM_STMT_PREPARE, COM_STATISTICS) leaves them as they were.
+    let status = walker.status();
+    match walker.error() {
+        Some(code) => Outcome::Err { code },
+        None if walker.ended_rows() => Outcome::Rows { status, rows: walker.rows(), warnings: ok.warnings },
+        None => Outcome::Ok {
+            status,
+            affected_rows: ok.affected_rows,
+            insert_id: ok.last_insert_id,
+            warnings: ok.warnings,
+        },
     }
 }

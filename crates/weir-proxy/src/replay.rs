@@ -1,9 +1,10 @@
 //! Statements that only set or show what Weir tracks are answered with what the server has answered before, where a client that
 //! shares connections has none at hand: what programs say each time they connect then costs no round trip.
 
-use crate::doing::Doing;
+use crate::doing::{Doing, outcome};
 use crate::session::{Exit, Session};
-use crate::sharing::{Sharing, outcome};
+use crate::sharing::Sharing;
+use crate::tracker::Heard;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Context;
@@ -29,7 +30,7 @@ struct Asker {
     dialect: Caps,
     place: Place,
     /// What of the session's changes the client wants to hear.
-    told: (bool, bool),
+    told: (bool, Heard),
     /// A warning was there, which the answers of some commands count.
     warned: bool,
 }

@@ -3,7 +3,7 @@
 
 use crate::backend::Backend;
 use crate::cached::Remembered;
-use crate::doing::Doing;
+use crate::doing::{Doing, outcome};
 use crate::foreign::Foreign;
 use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
@@ -11,10 +11,11 @@ use crate::session::{Noted, Session};
 use crate::tracker::{Tracker, is_of_the_session};
 use std::collections::HashMap;
 use std::time::Instant;
+use weir_model::ServerFamily;
 use weir_pool::{Grant, Need, Waiting};
 use weir_session::{
-    ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
-    Schema, Server, ServerStatements, State, Statement, Variable, plan_sync,
+    ClientStatements, InsertId, Leftovers, Next, PinReason, PinSet, Pins, Place, Plan, Reads, Schema, Server,
+    ServerStatements, State, Statement, Variable, plan_sync,
 };
 use weir_sql::{Facts, LexMode, StatementKind, Transaction};
 use weir_wire::command as com;
@@ -281,6 +282,14 @@ impl Sharing {
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
                 foreign_parts.after(statement, outcome);
+                // MariaDB keeps them through a later statement that reads no table and tells of none.
+                if doing.several()
+                    && outcome.is_ok()
+                    && walker.warned()
+                    && server.family == ServerFamily::MariaDb
+                {
+                    leftovers.warned();
+                }
             } else {
                 leftovers.after_command(command, outcome.is_ok(), server);
                 if command == com::STMT_PREPARE && walker.ok().warnings > 0 {
@@ -343,22 +352,6 @@ impl Sharing {
         {
             self.leftovers.keep_insert_id(own);
         }
-    }
-}
-
-pub(crate) fn outcome(walker: &Walker) -> Outcome {
-    let ok = walker.ok();
-    // An answer without flags (COM_STMT_PREPARE, COM_STATISTICS) leaves them as they were.
-    let status = walker.status();
-    match walker.error() {
-        Some(code) => Outcome::Err { code },
-        None if walker.ended_rows() => Outcome::Rows { status, rows: walker.rows(), warnings: ok.warnings },
-        None => Outcome::Ok {
-            status,
-            affected_rows: ok.affected_rows,
-            insert_id: ok.last_insert_id,
-            warnings: ok.warnings,
-        },
     }
 }
 

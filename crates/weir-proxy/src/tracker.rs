@@ -14,15 +14,27 @@ const REPORTS_MAX: usize = 64 * 1024;
 /// The longest packet with changes that is taken: it must be there as a whole, in front of what is read next.
 pub(crate) const PACKET_MAX: usize = 32 * 1024;
 
+/// Whether a client wants to hear that something of its session has changed (`session_track_state_change`). On the connection that is
+/// always on, but for what the client has set itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Heard {
+    /// It has never had it on: it is told nothing, not even that it was switched off.
+    #[default]
+    Never,
+    On,
+    /// It was on. The servers tell of that once more: MySQL at once, MariaDB with the next answer that tells any change.
+    OnceMore,
+}
+
 /// The reports of the command under way.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     /// The client has asked for session tracking.
     told: bool,
-    /// It has set `session_track_state_change` itself: what the server reports is what it wants to hear.
-    set_by_client: bool,
+    /// Whether it wants to hear that something has changed.
+    heard: Heard,
     /// The same before the command under way.
-    was_set: bool,
+    was_heard: Heard,
     /// The command under way switches on the report of transactions: the server tells of a change even where it has none to name.
     tells_at_least: bool,
     /// The packets that reported something.
@@ -56,9 +68,14 @@ impl Tracker {
                 _ => None,
             })
         };
-        self.was_set = self.set_by_client;
-        self.set_by_client |= set(Variable::SESSION_TRACK_STATE_CHANGE).is_some();
+        self.was_heard = self.heard;
         let on = |value: &[u8]| !value.eq_ignore_ascii_case(b"OFF") && value != b"0";
+        match (set(Variable::SESSION_TRACK_STATE_CHANGE), self.heard) {
+            (None, _) => {}
+            (Some(Assigned::Literal(value)), Heard::On) if !on(value) => self.heard = Heard::OnceMore,
+            (Some(Assigned::Literal(value)), _) if !on(value) => {}
+            (Some(_), _) => self.heard = Heard::On,
+        }
         self.tells_at_least = match set(Variable::SESSION_TRACK_TRANSACTION_INFO) {
             Some(Assigned::Literal(value)) => on(value),
             Some(Assigned::Computed) | None => false,
@@ -66,18 +83,18 @@ impl Tracker {
     }
 
     /// Whether the client hears of changes, and of all that it has asked for itself.
-    pub fn told(&self) -> (bool, bool) {
-        (self.told, self.set_by_client)
+    pub fn told(&self) -> (bool, Heard) {
+        (self.told, self.heard)
     }
 
     /// The session is new.
     pub fn reset(&mut self) {
-        self.set_by_client = false;
+        self.heard = Heard::Never;
     }
 
     /// The packet as the client is to see it, if that is not as it is.
     fn withhold(&self, payload: &[u8]) -> Result<Option<Withheld>, Malformed> {
-        let keep = |kind| self.set_by_client || kind != STATE_CHANGE;
+        let keep = |kind| self.heard != Heard::Never || kind != STATE_CHANGE;
         let mut withheld = track::withhold(payload, self.told.then_some(&keep))?;
         if let Some(Withheld { tail, changed: changed @ false, .. }) = &mut withheld
             && self.told
@@ -105,6 +122,9 @@ impl Tracker {
         }
         if let Some(withheld) = self.withhold(payload)? {
             self.edits.push(Edit { at, end: at + HEADER + payload.len(), withheld });
+        }
+        if self.heard == Heard::OnceMore && tells_of_state(payload) {
+            self.heard = Heard::Never;
         }
         if is_eof {
             // It proves nothing: MariaDB leaves the flag there after a COM_INIT_DB.
@@ -156,7 +176,7 @@ impl Tracker {
     /// Ends the command: its reports.
     pub fn finish(&mut self, succeeded: bool) -> Reports {
         if !succeeded {
-            self.set_by_client = self.was_set;
+            self.heard = self.was_heard;
         }
         self.len = 0;
         Reports { packets: std::mem::take(&mut self.reports), unsure: std::mem::take(&mut self.unsure) }
@@ -176,6 +196,11 @@ impl Reports {
         // A packet that breaks off would not have been taken.
         self.packets.iter().filter_map(|p| track::changes(p).ok()).flatten().filter_map(Result::ok).collect()
     }
+}
+
+fn tells_of_state(payload: &[u8]) -> bool {
+    let is_state = |change| matches!(change, Ok(Change::StateChange(_)));
+    track::changes(payload).is_ok_and(|mut changes| changes.any(is_state))
 }
 
 /// Whether something of the session itself has changed, and not its transaction.

@@ -95,6 +95,7 @@ pub struct Walker {
     ok: OkHead,
     /// That packet ended rows.
     ended_rows: bool,
+    warned: bool,
     /// Columns of the first rows of the answer.
     columns: Option<u64>,
     /// How many of them the client knows of.
@@ -128,6 +129,7 @@ impl Walker {
             rows: 0,
             ok: OkHead::default(),
             ended_rows: false,
+            warned: false,
             columns: None,
             expected: None,
             marks: Vec::new(),
@@ -165,7 +167,7 @@ impl Walker {
         self.begun = false;
         self.error = None;
         self.rows = 0;
-        (self.ok, self.ended_rows) = (OkHead::default(), false);
+        (self.ok, self.ended_rows, self.warned) = (OkHead::default(), false, false);
         (self.columns, self.expected) = (None, None);
         self.marks.clear();
         self.prepared = None;
@@ -198,6 +200,11 @@ impl Walker {
     /// What the last OK or EOF packet of the current answer said; zeros before there was one.
     pub fn ok(&self) -> OkHead {
         self.ok
+    }
+
+    /// Whether any result of the current answer came with warnings.
+    pub fn warned(&self) -> bool {
+        self.warned
     }
 
     /// The client knows of so many columns of the answer that has just begun. If there are others, [`Self::take_marks`] says
@@ -467,18 +474,6 @@ impl Walker {
     /// Trap P4: 0xFE ends rows only in a packet shorter than any row that starts with an 8-byte length.
     fn is_end(&self, header: Header, first: u8) -> bool {
         first == 0xFE && header.len < if self.deprecate_eof() { MAX_PAYLOAD } else { 9 }
-    }
-
-    fn take_end(&mut self, ok: OkHead, ended_rows: bool) {
-        (self.status, self.ok, self.ended_rows) = (ok.status, ok, ended_rows);
-    }
-
-    /// Remembers where the flags of an end of columns or rows stand, if the client must learn that the columns have changed.
-    fn mark_changed(&mut self, head: &[u8], is_eof: bool) {
-        // A CALL is prepared without columns, and that says nothing.
-        if self.expected.is_some_and(|expected| expected > 0 && self.columns != Some(expected)) {
-            self.mark = packet::status_at(head, is_eof);
-        }
     }
 
     fn binlog(&mut self, header: Header, head: &[u8]) -> Result<(), Malformed> {

@@ -72,6 +72,30 @@ fn p5_a_client_is_told_what_it_asked_for() {
 }
 
 #[test]
+fn what_was_never_on_is_switched_off_in_silence() {
+    let set = |value: &'static [u8]| -> &'static [Effect<'static>] {
+        let effect =
+            Effect::Variable { name: b"session_track_state_change", value: Assigned::Literal(value) };
+        Box::leak(Box::new([effect]))
+    };
+    let mut tracker = Tracker::new(caps::SESSION_TRACK);
+    for off in [&b"OFF"[..], b"0", b"off"] {
+        tracker.begin(&sets(set(off)));
+        assert_eq!(through(&mut tracker, &[ok(&[2])]), packets(&[plain()]));
+        tracker.finish(true);
+    }
+    // MariaDB tells of it with what changes next.
+    assert_eq!(through(&mut tracker, &[ok(&[1, 2])]), packets(&[ok(&[1])]));
+    tracker.begin(&sets(set(b"ON")));
+    assert_eq!(through(&mut tracker, &[ok(&[2]), ok(&[2])]), packets(&[ok(&[2]), ok(&[2])]));
+    tracker.finish(true);
+    tracker.begin(&sets(set(b"OFF")));
+    tracker.finish(true);
+    assert_eq!(through(&mut tracker, &[ok(&[1]), ok(&[1, 2])]), packets(&[ok(&[1]), ok(&[1, 2])]));
+    assert_eq!(through(&mut tracker, &[ok(&[1, 2])]), packets(&[ok(&[1])]), "once");
+}
+
+#[test]
 fn an_eof_proves_nothing() {
     let [low, high] = CHANGED.to_le_bytes();
     let mut tracker = Tracker::new(0);

@@ -7,6 +7,19 @@ use crate::lenenc::Reader;
 use crate::packet::{self, OkHead, status};
 
 impl Walker {
+    pub(super) fn take_end(&mut self, ok: OkHead, ended_rows: bool) {
+        self.warned |= ok.warnings > 0;
+        (self.status, self.ok, self.ended_rows) = (ok.status, ok, ended_rows);
+    }
+
+    /// Remembers where the flags of an end of columns or rows stand, if the client must learn that the columns have changed.
+    pub(super) fn mark_changed(&mut self, head: &[u8], is_eof: bool) {
+        // A CALL is prepared without columns, and that says nothing.
+        if self.expected.is_some_and(|expected| expected > 0 && self.columns != Some(expected)) {
+            self.mark = packet::status_at(head, is_eof);
+        }
+    }
+
     /// Whether a packet that begins so has SERVER_SESSION_STATE_CHANGED.
     pub(super) fn tells_changes(&self, header: Header, head: &[u8]) -> bool {
         let first = head.first().copied().unwrap_or(0xFF);

@@ -27,6 +27,9 @@ async fn p5_clients_of_shared_connections_are_told_what_they_asked_for() {
             let mut twin = Twin::open(server, &weir, |o| o.with(more).database("sh_told")).await;
             for sql in [
                 "USE sh_told",
+                "SET session_track_state_change = OFF",
+                "SET @never = 1",
+                "SET NAMES utf8mb4",
                 "SET time_zone = '+03:00', autocommit = 1",
                 "INSERT INTO told VALUES (5)",
                 "SELECT @told",
