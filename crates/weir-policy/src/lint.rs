@@ -34,6 +34,14 @@ pub enum LintKind {
     CachesNoRead(RuleKind),
     /// Only executed statements have an answer to cache.
     CachesPrepare,
+    /// A statement that it denies is not cached, rewritten, limited or timed.
+    DeniesAndMore,
+    /// Its limit has neither `concurrency` nor `rate`.
+    LimitsNothing,
+    /// A prepared statement is rewritten when it is prepared.
+    RewritesExecute,
+    /// `with` names a group that the pattern has not: nothing stands in its place.
+    NoSuchGroup(String),
 }
 
 impl LintKind {
@@ -46,6 +54,10 @@ impl LintKind {
             Self::NoAction => "no_action",
             Self::CachesNoRead(_) => "caches_no_read",
             Self::CachesPrepare => "caches_prepare",
+            Self::DeniesAndMore => "denies_and_more",
+            Self::LimitsNothing => "limits_nothing",
+            Self::RewritesExecute => "rewrites_execute",
+            Self::NoSuchGroup(_) => "no_such_group",
         }
     }
 }
@@ -71,6 +83,20 @@ impl fmt::Display for Lint {
             }
             LintKind::CachesPrepare => {
                 f.write_str("caches nothing: \"prepare\" has no answer to cache; the command is \"execute\"")
+            }
+            LintKind::DeniesAndMore => {
+                f.write_str("only denies: what else it says is about statements that run")
+            }
+            LintKind::LimitsNothing => f.write_str("limits nothing: give `concurrency` or `rate`"),
+            LintKind::RewritesExecute => f.write_str(
+                "rewrites nothing: a prepared statement is rewritten when it is prepared, not at \"execute\"",
+            ),
+            LintKind::NoSuchGroup(group) => {
+                write!(
+                    f,
+                    "has nothing to put in place of `${group}` in `with`: its pattern has no such group; a name ends \
+                    where no letter, digit or `_` follows, so `${{1}}a` is the first group and an `a`"
+                )
             }
         }
     }
@@ -147,6 +173,7 @@ fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
     if *continues && Actions::of(facts.rule) == Actions::default() {
         kinds.push(LintKind::NoAction);
     }
+    kinds.extend(of_actions(facts.rule));
     if kinds.is_empty() && cache.as_ref().is_some_and(|cache| cache.mode != CacheMode::Off) {
         if let Some(kind) = facts.kind().filter(|kind| *kind != RuleKind::Read) {
             kinds.push(LintKind::CachesNoRead(kind));
@@ -154,6 +181,25 @@ fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
         if matches.command == Some(RuleCommand::Prepare) {
             kinds.push(LintKind::CachesPrepare);
         }
+    }
+    kinds
+}
+
+/// What the actions of a rule cannot do.
+fn of_actions(rule: &Rule) -> Vec<LintKind> {
+    let mut kinds = Vec::new();
+    let more = Actions { deny: false, ..Actions::of(rule) };
+    if rule.deny.is_some() && more != Actions::default() {
+        kinds.push(LintKind::DeniesAndMore);
+    }
+    if rule.limit.as_ref().is_some_and(|limit| limit.concurrency.is_none() && limit.rate.is_none()) {
+        kinds.push(LintKind::LimitsNothing);
+    }
+    if let Some(rewrite) = &rule.rewrite {
+        if rule.matches.command == Some(RuleCommand::Execute) {
+            kinds.push(LintKind::RewritesExecute);
+        }
+        kinds.extend(crate::rewrite::missing_group(rewrite).map(LintKind::NoSuchGroup));
     }
     kinds
 }

@@ -2,6 +2,7 @@
 
 use crate::compile::{RuleIndex, RuleSet};
 use crate::pattern;
+use weir_model::rule::Rewrite;
 
 /// A rewritten text at most, in bytes: a short pattern with a long replacement can match at each byte.
 pub const MAX_REWRITTEN: usize = 1 << 20;
@@ -41,11 +42,35 @@ impl RuleSet {
     }
 }
 
+/// A group that a rewrite names and its pattern has not.
+pub(crate) fn missing_group(rewrite: &Rewrite) -> Option<String> {
+    let pattern = pattern::one(&rewrite.pattern).ok()?;
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut rest = rewrite.with.as_str();
+    while let Some((_, after)) = rest.split_once('$') {
+        rest = after.strip_prefix('$').unwrap_or(after);
+        if rest.len() < after.len() {
+            continue;
+        }
+        let name = match after.strip_prefix('{') {
+            Some(inside) => inside.split_once('}').map_or("", |(name, _)| name),
+            None => &after[..after.find(|letter| !is_name(letter)).unwrap_or(after.len())],
+        };
+        let known = match name.parse::<usize>() {
+            Ok(number) => number < pattern.captures_len(),
+            Err(_) => name.is_empty() || pattern.capture_names().flatten().any(|known| known == name),
+        };
+        if !known {
+            return Some(name.to_owned());
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{compiled, matching, rule};
-    use weir_model::rule::Rewrite;
 
     fn rewritten(pattern: &str, with: &str, text: &str) -> Rewritten {
         let mut rule = rule("r", matching(""));
@@ -68,6 +93,16 @@ mod tests {
             assert_eq!(rewritten(pattern, with, text), expected, "{pattern} {with} {text}");
         }
         assert_eq!(rewritten("", &"x".repeat(65_536), &"a".repeat(65_536)), Rewritten::TooLong);
+        for (pattern, with, missing) in [
+            ("(a)", "$1 $0 ${1}x $$2", None),
+            ("(a)", "$1x", Some("1x")),
+            ("(a)", "b $2", Some("2")),
+            ("(?P<n>a)", "$n ${n}", None),
+            ("a", "$ {", None),
+        ] {
+            let rewrite = Rewrite { pattern: pattern.to_owned(), with: with.to_owned() };
+            assert_eq!(missing_group(&rewrite).as_deref(), missing, "{pattern} {with}");
+        }
         assert_eq!(compiled(&[rule("r", matching(""))]).rewrite(RuleIndex(0), b"a"), Rewritten::Not);
     }
 }

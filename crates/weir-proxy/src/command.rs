@@ -331,6 +331,7 @@ impl Session {
         err: &ErrPacket,
     ) -> Result<(), Exit> {
         self.begin(command, Shape::Single);
+        self.ruled.no_last |= command == com::STMT_PREPARE;
         self.worker.stats().own_error(err.code);
         let mut out = Vec::new();
         put_packet(&mut out, 1, &err.to_payload());

@@ -485,7 +485,7 @@ async fn change(
     }
 }
 
-fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
+pub(crate) fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
     let by = match command {
         _ if family == ServerFamily::MySql => "mysql_stmt_precheck",
         com::STMT_FETCH => "mysqld_stmt_fetch",

@@ -6,6 +6,7 @@ use crate::analyse::MULTI;
 use crate::at_hand::{AtHand, Running};
 use crate::command::statement_id;
 use crate::overtime::Ending;
+use crate::prepared::unknown;
 use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
 use std::collections::HashMap;
@@ -55,6 +56,8 @@ pub(crate) struct Ruled {
     /// The current schema of a session whose state is not followed, and what the command under way makes of it.
     schema: Schema,
     next_schema: Option<Schema>,
+    /// Weir has refused to prepare the client's last statement, so there is no "last one" (MariaDB's id -1).
+    pub no_last: bool,
     /// Texts that the client has prepared while rules looked at them, by its ids.
     texts: Option<Box<Texts>>,
 }
@@ -96,6 +99,7 @@ impl Ruled {
             connection: None,
             schema: named(database.as_deref().unwrap_or_default()),
             next_schema: None,
+            no_last: false,
             texts: None,
         }
     }
@@ -119,9 +123,9 @@ impl Ruled {
     pub fn begins(&mut self, command: u8) {
         self.running = self.at_hand.take().and_then(|at_hand| at_hand.running());
         self.next_schema = None;
-        if command != com::STMT_PREPARE
-            && let Some(texts) = &mut self.texts
-        {
+        if command == com::STMT_PREPARE {
+            self.no_last = false;
+        } else if let Some(texts) = &mut self.texts {
             texts.preparing = None;
         }
     }
@@ -178,6 +182,15 @@ impl Session {
         len: usize,
     ) -> Result<Ruling, Exit> {
         let Some(as_command) = rule_command(command) else { return Ok(Ruling::Next) };
+        if self.ruled.no_last
+            && as_command == RuleCommand::Execute
+            && statement_id(&payload[1..]) == Some(u32::MAX)
+        {
+            // The server would run the one before.
+            let err = unknown(u32::MAX, command, self.server.family);
+            self.refuse_command(cx, command, len, &err)?;
+            return Ok(Ruling::Answered);
+        }
         if !self.is_ruled() {
             self.ruled.at_hand = None;
             if !self.worker.shared.rules_act() {

@@ -92,3 +92,24 @@ fn a_rule_that_can_never_match_or_does_nothing_is_told() {
     idle.continues = false;
     assert_eq!(lints(&[idle]), Vec::<String>::new(), "an exception from the rules below is no mistake");
 }
+
+#[test]
+fn actions_that_cannot_do_anything_are_told() {
+    use weir_model::rule::{LimitRule, Rewrite};
+    let with = |change: &dyn Fn(&mut Rule)| {
+        let mut rule = rule("r", matching("command=execute"));
+        rule.cache = None;
+        change(&mut rule);
+        lint(&[rule]).iter().map(|lint| lint.kind.as_str()).collect::<Vec<_>>()
+    };
+    let limit = LimitRule { concurrency: None, rate: None, queue: std::time::Duration::from_secs(1) };
+    let rewrite = Rewrite { pattern: "(a)".to_owned(), with: "$1b".to_owned() };
+    assert_eq!(with(&|rule| rule.deny = Some("no".to_owned())), [""; 0]);
+    assert_eq!(with(&|rule| rule.limit = Some(limit.clone())), ["limits_nothing"]);
+    assert_eq!(with(&|rule| rule.rewrite = Some(rewrite.clone())), ["rewrites_execute", "no_such_group"]);
+    let both = |rule: &mut Rule| {
+        rule.deny = Some("no".to_owned());
+        rule.timeout = Some(std::time::Duration::from_secs(1));
+    };
+    assert_eq!(with(&both), ["denies_and_more"]);
+}

@@ -8,7 +8,7 @@ use weir_admin::{
 };
 use weir_cache::{Refusal, Selector};
 use weir_model::rule::{CacheMode, CacheShare, Rule, RuleCommand};
-use weir_policy::{Connection, Outcome, RuleSet, RuleVerdict, Statement, rule_kind};
+use weir_policy::{Connection, Outcome, Rewritten, RuleIndex, RuleSet, RuleVerdict, Statement, rule_kind};
 use weir_proxy::{CacheHints, Shared};
 use weir_sql::{
     Digest, FunctionName, LexMode, ReadFacts, TableName, read_facts, strip_comments, trimmed_span,
@@ -130,17 +130,30 @@ impl Read {
     /// What the rules do, with their terms.
     fn actions(&self, shared: &Shared, verdicts: &[RuleVerdict], cache: bool) -> Vec<Action> {
         let rules = shared.rules();
+        let set = RuleSet::compile(&rules, 0, self.mode).unwrap_or_else(|_| RuleSet::empty());
         let of_one = |verdict: &RuleVerdict| {
             let rule = rules.iter().find(|rule| rule.name == verdict.name);
             let adds = verdict.adds.names().filter(|name| cache || *name != "cache");
             let action = |name: &str| Action {
                 action: name.to_owned(),
                 rule: verdict.name.clone(),
-                detail: rule.map_or_else(String::new, |rule| detail(name, rule)),
+                detail: match name {
+                    "rewrite" => self.rewritten(&set, verdict.rule),
+                    _ => rule.map_or_else(String::new, |rule| detail(name, rule)),
+                },
             };
             adds.map(action).collect::<Vec<_>>()
         };
         verdicts.iter().flat_map(of_one).collect()
+    }
+
+    /// What a rule makes of the text.
+    fn rewritten(&self, set: &RuleSet, rule: RuleIndex) -> String {
+        match set.rewrite(rule, &self.stripped) {
+            Rewritten::Not => "its pattern is not found: the text stays as it is".to_owned(),
+            Rewritten::TooLong => "refused: it would become too long".to_owned(),
+            Rewritten::Text(text) => format!("to {}", lossy(&text)),
+        }
     }
 
     fn digest_shown(&self) -> DigestShown {

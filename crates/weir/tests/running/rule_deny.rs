@@ -88,6 +88,24 @@ async fn prepared_statements_are_denied_when_prepared_or_when_executed() {
 }
 
 #[tokio::test]
+async fn p39_the_last_statement_is_not_the_one_before_a_denied_one() {
+    // Only MariaDB knows it, and its library sends both commands at once.
+    let server = server(Flavor::MariaDb);
+    fixture(&server, "rule_deny6").await;
+    for mode in MODES {
+        let weir = sharing(&server, 4, mode, &rules("rule_deny6"));
+        let mut client = client(&weir, "rule_deny6").await;
+        client.prepare("SELECT 4").await.unwrap();
+        assert!(execute(&mut client, u32::MAX, &[], true).await.err().is_none());
+        denied(&client.command(command::STMT_PREPARE, b"DROP TABLE t").await.unwrap(), "drops");
+        let response = execute(&mut client, u32::MAX, &[], true).await;
+        assert_eq!(response.err().map(|error| error.code), Some(1243), "{response:?}");
+        client.prepare("SELECT 5").await.unwrap();
+        assert!(execute(&mut client, u32::MAX, &[], true).await.err().is_none());
+    }
+}
+
+#[tokio::test]
 async fn the_current_schema_is_followed_whatever_the_session_shares() {
     for (_, server) in both() {
         fixture(&server, "rule_deny3").await;
