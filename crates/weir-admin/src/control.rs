@@ -31,28 +31,28 @@ pub trait Control: Send + Sync + 'static {
     /// When there is no rule of this name.
     fn rule(&self, name: &str) -> Result<RuleState, ApiError>;
 
-    /// Puts one more rule into the list.
+    /// Puts one more rule into the list. `held`, here and below, is the [`RuleTable::version`] that this is for.
     ///
     /// # Errors
     /// When the rule or its place is wrong, or the file could not be written. Nothing has changed then; so it is with
     /// all changes.
-    fn add(&self, new: &NewRule) -> Result<Changed, ApiError>;
+    fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError>;
 
     /// Puts a rule in the place of another, whose name it may keep or change.
     ///
     /// # Errors
     /// As [`Control::add`], and when there is no rule `name`.
-    fn replace(&self, name: &str, new: &RuleText) -> Result<Changed, ApiError>;
+    fn replace(&self, name: &str, new: &RuleText, held: Option<&str>) -> Result<Changed, ApiError>;
 
     /// Puts a rule of the list somewhere else.
     ///
     /// # Errors
     /// As [`Control::add`], and when there is no rule `name`.
-    fn move_to(&self, name: &str, place: &Place) -> Result<Changed, ApiError>;
+    fn move_to(&self, name: &str, place: &Place, held: Option<&str>) -> Result<Changed, ApiError>;
 
     /// # Errors
     /// As [`Control::add`], and when there is no rule `name`.
-    fn remove(&self, name: &str) -> Result<Changed, ApiError>;
+    fn remove(&self, name: &str, held: Option<&str>) -> Result<Changed, ApiError>;
 
     /// Which rules match a statement. It is not run.
     ///

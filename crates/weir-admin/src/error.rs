@@ -55,6 +55,8 @@ pub enum Code {
     NothingNamed,
     /// There is already a rule of this name.
     DuplicateRule,
+    /// The rules are not those of the version that was named: somebody else has changed them.
+    RulesChanged,
     /// The configuration file is not what Weir has read, so it is not written.
     FileChanged,
     /// The body is larger than 1 MiB.
@@ -81,6 +83,7 @@ impl Code {
             Self::NotFound | Self::UnknownRule | Self::NothingNamed => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::DuplicateRule | Self::FileChanged => StatusCode::CONFLICT,
+            Self::RulesChanged => StatusCode::PRECONDITION_FAILED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BadRule | Self::NotReloaded => StatusCode::UNPROCESSABLE_ENTITY,

@@ -11,6 +11,10 @@ use utoipa::ToSchema;
 pub struct RuleTable {
     /// In the order in which they are tried.
     pub rules: Vec<RuleState>,
+    /// Of this list and no other: sent back as `If-Match` with a change, it is refused where somebody else was first. Also the header
+    /// `ETag`.
+    #[serde(default)]
+    pub version: String,
     /// The file that keeps them; null if Weir was started without one, and changes end with the process.
     pub file: Option<String>,
 }

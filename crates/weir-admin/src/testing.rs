@@ -63,29 +63,29 @@ fn digest() -> DigestShown {
 
 impl Control for Fake {
     fn rules(&self) -> RuleTable {
-        RuleTable { rules: vec![state("one"), state("test")], file: None }
+        RuleTable { rules: vec![state("one"), state("test")], version: "v1".to_owned(), file: None }
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
         self.changed(name).map(|done| state(&done.rule))
     }
 
-    fn add(&self, new: &NewRule) -> Result<Changed, ApiError> {
+    fn add(&self, new: &NewRule, _: Option<&str>) -> Result<Changed, ApiError> {
         self.note(new);
         self.changed("new")
     }
 
-    fn replace(&self, name: &str, new: &RuleText) -> Result<Changed, ApiError> {
+    fn replace(&self, name: &str, new: &RuleText, _: Option<&str>) -> Result<Changed, ApiError> {
         self.note((name, new));
         self.changed(name)
     }
 
-    fn move_to(&self, name: &str, place: &Place) -> Result<Changed, ApiError> {
+    fn move_to(&self, name: &str, place: &Place, _: Option<&str>) -> Result<Changed, ApiError> {
         self.note((name, place));
         self.changed(name)
     }
 
-    fn remove(&self, name: &str) -> Result<Changed, ApiError> {
+    fn remove(&self, name: &str, _: Option<&str>) -> Result<Changed, ApiError> {
         self.note(name);
         self.changed(name)
     }

@@ -38,9 +38,10 @@ impl Live {
     fn change(
         &self,
         what: &'static str,
+        held: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<String, ApiError>,
     ) -> Result<Changed, ApiError> {
-        let (name, file) = self.keeper.change(&self.shared, change)?;
+        let (name, file) = self.keeper.change(&self.shared, held, change)?;
         tracing::info!(event = "rules_changed", rule = %name, change = what, "rules were changed through the API");
         let rules = self.shared.rules();
         Ok(Changed {
@@ -54,7 +55,8 @@ impl Live {
 
 impl Control for Live {
     fn rules(&self) -> RuleTable {
-        RuleTable { rules: rules::states(&self.shared), file: self.keeper.file() }
+        let version = keeper::version(&self.shared.rules());
+        RuleTable { rules: rules::states(&self.shared), version, file: self.keeper.file() }
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
@@ -64,34 +66,34 @@ impl Control for Live {
             .ok_or_else(|| unknown_rule(name))
     }
 
-    fn add(&self, new: &NewRule) -> Result<Changed, ApiError> {
+    fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError> {
         let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
         let place = rules::place(new.place.as_ref().unwrap_or(&Place::Last));
-        self.change("added", move |list| {
+        self.change("added", held, move |list| {
             let name = rule.name.clone();
             list.add(rule, &place).map_err(rules::refused)?;
             Ok(name)
         })
     }
 
-    fn replace(&self, name: &str, new: &RuleText) -> Result<Changed, ApiError> {
+    fn replace(&self, name: &str, new: &RuleText, held: Option<&str>) -> Result<Changed, ApiError> {
         let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
-        self.change("replaced", move |list| {
+        self.change("replaced", held, move |list| {
             let new_name = rule.name.clone();
             list.replace(name, rule).map_err(rules::refused)?;
             Ok(new_name)
         })
     }
 
-    fn move_to(&self, name: &str, place: &Place) -> Result<Changed, ApiError> {
-        self.change("moved", |list| {
+    fn move_to(&self, name: &str, place: &Place, held: Option<&str>) -> Result<Changed, ApiError> {
+        self.change("moved", held, |list| {
             list.move_to(name, &rules::place(place)).map_err(rules::refused)?;
             Ok(name.to_owned())
         })
     }
 
-    fn remove(&self, name: &str) -> Result<Changed, ApiError> {
-        self.change("removed", |list| {
+    fn remove(&self, name: &str, held: Option<&str>) -> Result<Changed, ApiError> {
+        self.change("removed", held, |list| {
             list.remove(name).map_err(rules::refused)?;
             Ok(name.to_owned())
         })

@@ -1,8 +1,9 @@
 //! Reading a request's body.
 
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
+use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::access;
@@ -10,6 +11,24 @@ use crate::error::{ApiError, Code};
 
 /// Bytes of a body at most. 1 MiB: what Weir reads of a configuration file, so no rule is longer.
 pub(super) const BODY_BYTES: usize = 1 << 20;
+
+/// The version of the rules that a change is made for (RFC 9110, 13.1.1): `None` where any will do.
+pub(super) struct IfMatch(pub Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let Some(value) = parts.headers.get(IF_MATCH) else { return Ok(Self(None)) };
+        match value.to_str().map(str::trim) {
+            Ok("*") => Ok(Self(None)),
+            Ok(tag) if tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"') && !tag.contains(',') => {
+                Ok(Self(Some(tag.trim_matches('"').to_owned())))
+            }
+            _ => Err(ApiError::new(Code::BadRequest, "If-Match holds no ETag of /rules, in its quotes")),
+        }
+    }
+}
 
 /// A JSON body. A web page may send a form to any address, but not with this type of content unless that address
 /// agrees, and this one does not.

@@ -1,34 +1,40 @@
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
 
-use super::input::Body;
+use super::input::{Body, IfMatch};
 use super::{Controls, blocking, created};
 use crate::error::{ApiError, ErrorBody};
 use crate::rules::{Changed, Move, NewRule, RuleState, RuleTable, RuleText};
 
 /// The rules in force, in their order, with what was counted.
 #[utoipa::path(get, path = "/rules", tag = "rules", operation_id = "list_rules", responses((status = 200, body = RuleTable)))]
-pub(super) async fn list(State(control): State<Controls>) -> Result<Json<RuleTable>, ApiError> {
-    blocking(control, |control| Ok(control.rules())).await
+pub(super) async fn list(State(control): State<Controls>) -> Result<Response, ApiError> {
+    let table = blocking(control, |control| Ok(control.rules())).await?;
+    let tag = [(ETAG, format!("\"{}\"", table.version))];
+    Ok((tag, table).into_response())
 }
 
 /// Adds a rule.
 #[utoipa::path(
     post, path = "/rules", tag = "rules", operation_id = "add_rule", request_body = NewRule,
+    params(("If-Match" = Option<String>, Header, description = "the `version` of the rules that this is for")),
     responses(
         (status = 201, body = Changed),
         (status = 404, description = "`unknown_rule`: of the place", body = ErrorBody),
         (status = 409, description = "`duplicate_rule`, `file_changed`", body = ErrorBody),
+        (status = 412, description = "`rules_changed`", body = ErrorBody),
         (status = 422, description = "`bad_rule`", body = ErrorBody),
         (status = 500, description = "`file_not_written`", body = ErrorBody),
     )
 )]
 pub(super) async fn add(
     State(control): State<Controls>,
+    IfMatch(held): IfMatch,
     Body(new): Body<NewRule>,
 ) -> Result<Response, ApiError> {
-    created(control, move |control| control.add(&new)).await
+    created(control, move |control| control.add(&new, held.as_deref())).await
 }
 
 /// One rule.
@@ -45,12 +51,14 @@ pub(super) async fn show(
 
 /// Puts a rule in the place of another.
 #[utoipa::path(
-    put, path = "/rules/{name}", tag = "rules", operation_id = "replace_rule", params(("name" = String, Path)),
+    put, path = "/rules/{name}", tag = "rules", operation_id = "replace_rule",
+    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "the `version` of the rules that this is for")),
     request_body = RuleText,
     responses(
         (status = 200, body = Changed),
         (status = 404, description = "`unknown_rule`", body = ErrorBody),
         (status = 409, description = "`duplicate_rule`, `file_changed`", body = ErrorBody),
+        (status = 412, description = "`rules_changed`", body = ErrorBody),
         (status = 422, description = "`bad_rule`", body = ErrorBody),
         (status = 500, description = "`file_not_written`", body = ErrorBody),
     )
@@ -58,36 +66,42 @@ pub(super) async fn show(
 pub(super) async fn replace(
     State(control): State<Controls>,
     Path(name): Path<String>,
+    IfMatch(held): IfMatch,
     Body(new): Body<RuleText>,
 ) -> Result<Json<Changed>, ApiError> {
-    blocking(control, move |control| control.replace(&name, &new)).await
+    blocking(control, move |control| control.replace(&name, &new, held.as_deref())).await
 }
 
 /// Removes a rule. What it had stored is no longer served.
 #[utoipa::path(
-    delete, path = "/rules/{name}", tag = "rules", operation_id = "remove_rule", params(("name" = String, Path)),
+    delete, path = "/rules/{name}", tag = "rules", operation_id = "remove_rule",
+    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "the `version` of the rules that this is for")),
     responses(
         (status = 200, body = Changed),
         (status = 404, description = "`unknown_rule`", body = ErrorBody),
         (status = 409, description = "`file_changed`", body = ErrorBody),
+        (status = 412, description = "`rules_changed`", body = ErrorBody),
         (status = 500, description = "`file_not_written`", body = ErrorBody),
     )
 )]
 pub(super) async fn remove(
     State(control): State<Controls>,
     Path(name): Path<String>,
+    IfMatch(held): IfMatch,
 ) -> Result<Json<Changed>, ApiError> {
-    blocking(control, move |control| control.remove(&name)).await
+    blocking(control, move |control| control.remove(&name, held.as_deref())).await
 }
 
 /// Puts a rule of the list somewhere else.
 #[utoipa::path(
-    post, path = "/rules/{name}/move", tag = "rules", operation_id = "move_rule", params(("name" = String, Path)),
+    post, path = "/rules/{name}/move", tag = "rules", operation_id = "move_rule",
+    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "the `version` of the rules that this is for")),
     request_body = Move,
     responses(
         (status = 200, body = Changed),
         (status = 404, description = "`unknown_rule`", body = ErrorBody),
         (status = 409, description = "`file_changed`", body = ErrorBody),
+        (status = 412, description = "`rules_changed`", body = ErrorBody),
         (status = 422, description = "`bad_rule`: beside itself", body = ErrorBody),
         (status = 500, description = "`file_not_written`", body = ErrorBody),
     )
@@ -95,7 +109,8 @@ pub(super) async fn remove(
 pub(super) async fn move_to(
     State(control): State<Controls>,
     Path(name): Path<String>,
+    IfMatch(held): IfMatch,
     Body(to): Body<Move>,
 ) -> Result<Json<Changed>, ApiError> {
-    blocking(control, move |control| control.move_to(&name, &to.place)).await
+    blocking(control, move |control| control.move_to(&name, &to.place, held.as_deref())).await
 }

@@ -1,8 +1,11 @@
 //! The configuration in force and the file that keeps it. A reload and a change through the API take turns here.
 
 use parking_lot::{Mutex, MutexGuard};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_admin::{ApiError, Code};
+use weir_config::rule_text;
 use weir_control::{Reloader, SaveError};
+use weir_model::Rule;
 use weir_policy::{RuleError, RuleList, RuleSet};
 use weir_proxy::Shared;
 
@@ -37,9 +40,16 @@ impl Keeper {
     pub fn change<T>(
         &self,
         shared: &Shared,
+        held: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<T, ApiError>,
     ) -> Result<(T, Option<String>), ApiError> {
         let mut reloader = self.reloader.lock();
+        if let Some(held) = held
+            && held != version(&shared.rules())
+        {
+            let message = "somebody else has changed the rules meanwhile: look at them, then try again";
+            return Err(ApiError::new(Code::RulesChanged, message));
+        }
         let mut list = RuleList::new(shared.rules().to_vec()).map_err(super::rules::refused)?;
         let told = change(&mut list)?;
         let rules = list.into_rules();
@@ -55,6 +65,15 @@ impl Keeper {
         shared.set_rules(rules).map_err(|errors| bad(&errors))?;
         Ok((told, file))
     }
+}
+
+/// A word for these rules and no others, as long as this binary runs.
+pub(super) fn version(rules: &[Rule]) -> String {
+    let mut hasher = DefaultHasher::new();
+    for rule in rules {
+        rule_text(rule).hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
 }
 
 fn path(reloader: &Reloader) -> String {

@@ -128,3 +128,37 @@ async fn on_a_unix_socket_its_own_user_may_do_everything() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("loud"), "{said}");
 }
+
+/// Two who change the rules at the same time: one of them is told, and nothing is lost.
+#[tokio::test]
+async fn of_two_who_change_the_rules_the_second_is_told() {
+    let server = server(Flavor::MariaDb);
+    let weir = weir(&server);
+    let host = format!("Host: {}\r\nContent-Type: application/json\r\n", weir.admin_addr());
+    let add = |name: &str| format!("{{\"toml\": \"name = '{name}'\\nmatch = {{}}\\ndeny = 'no'\\n\"}}");
+    let version = async || {
+        let (_, table) = request(&weir, "GET /api/v1/rules", &host, "").await;
+        table["version"].as_str().unwrap().to_owned()
+    };
+    let first = version().await;
+    let held = format!("{host}If-Match: \"{first}\"\r\n");
+    assert_eq!(request(&weir, "POST /api/v1/rules", &held, &add("one")).await.0, 201);
+    let second = version().await;
+    assert_ne!(first, second);
+    for (line, body) in [
+        ("POST /api/v1/rules", add("two")),
+        ("PUT /api/v1/rules/one", add("two")),
+        ("POST /api/v1/rules/one/move", "{\"place\": \"first\"}".to_owned()),
+        ("DELETE /api/v1/rules/one", String::new()),
+    ] {
+        let (status, answer) = request(&weir, line, &held, &body).await;
+        assert_eq!((status, &answer["error"]["code"]), (412, &json!("rules_changed")), "{line}");
+    }
+    assert_eq!(names(&weir), ["one"]);
+    let (status, answer) =
+        request(&weir, "DELETE /api/v1/rules/one", &format!("{host}If-Match: W/x\r\n"), "").await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")));
+    let held = format!("{host}If-Match: \"{second}\"\r\n");
+    assert_eq!(request(&weir, "DELETE /api/v1/rules/one", &held, "").await.0, 200);
+    assert_eq!(version().await, first, "the same rules have the same version");
+}
