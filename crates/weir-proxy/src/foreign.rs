@@ -26,7 +26,8 @@ impl Foreign {
 
     /// A statement of the session has run there.
     pub fn after(&mut self, statement: &Statement<'_>, outcome: Outcome) {
-        self.rows &= statement.found_rows == FoundRows::Kept;
+        // What fails may have kept it.
+        self.rows &= statement.found_rows == FoundRows::Kept || !outcome.is_ok();
         self.count = false;
         let quiet = match outcome {
             Outcome::Ok { warnings, .. } | Outcome::Rows { warnings, .. } => warnings == 0,
@@ -45,6 +46,11 @@ impl Foreign {
     /// This was made anew there.
     pub fn made_anew(&mut self, reads: Reads) {
         self.diagnostics &= !reads.contains(Reads::DIAGNOSTICS);
+    }
+
+    /// Whether FOUND_ROWS() there may be another's.
+    pub fn has_rows(self) -> bool {
+        self.rows
     }
 
     /// Whether the diagnostics are those of the session's last statement.

@@ -11,7 +11,7 @@ use weir_policy::{RuleIndex, RuleSet, Selection, Statement, rule_kind};
 use weir_session::Schema;
 use weir_sql::{
     Digest, LexMode, Lexer, ReadFacts, Statement as Classified, StatementKind, TokenKind, digest, hints,
-    read_facts, strip_comments, without_numbers,
+    numbers_as, read_facts, strip_comments, without_numbers,
 };
 
 /// Texts that one worker keeps. One that falls on another's place takes it.
@@ -263,9 +263,13 @@ impl Judgements {
                 .map(|at| (at.clone(), Judged::part(&sql[at], mode, command)))
                 .collect();
             let judged = Arc::new(judged);
-            // A number may stand for a column, and is then told in the digest.
+            // A number may stand for a column, or be a part of a name, and is then told in the digest: also another than the one that
+            // stands for all of them.
             let same = |without: &&[u8]| {
-                *without != sql && judged.parts.is_empty() && Digest::of(without, mode) == judged.digest
+                let mut other = Vec::new();
+                numbers_as(b'1', without, &mut other);
+                let is_same = |text: &[u8]| Digest::of(text, mode) == judged.digest;
+                *without != sql && judged.parts.is_empty() && is_same(without) && is_same(&other)
             };
             let key = without.filter(same);
             let found = Found { judged: Arc::clone(&judged), exact: key.is_none() };

@@ -1,7 +1,10 @@
-//! Packets about prepared statements as a server connection is to get them: with its own ids, and with types.
+//! Packets about prepared statements: as a server connection is to get them, with its own ids, and with types; and the error for an id
+//! that there is not.
 
+use weir_model::ServerFamily;
 use weir_wire::command as com;
 use weir_wire::frame::{Header, put_packet};
+use weir_wire::packet::ErrPacket;
 use weir_wire::{HEADER, MAX_PAYLOAD};
 
 /// An execution that MariaDB refuses as it refuses one of "the last one" without types, whatever was bound before
@@ -38,4 +41,19 @@ pub(crate) fn framed(payload: &[u8]) -> Vec<u8> {
     let mut packet = Vec::with_capacity(payload.len() + HEADER);
     put_packet(&mut packet, 0, payload);
     packet
+}
+
+/// ER_UNKNOWN_STMT_HANDLER
+pub(crate) const UNKNOWN_STATEMENT: u16 = 1243;
+
+/// What a server says of an id that it does not know.
+pub(crate) fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
+    let by = match command {
+        _ if family == ServerFamily::MySql => "mysql_stmt_precheck",
+        com::STMT_FETCH => "mysqld_stmt_fetch",
+        com::STMT_RESET => "mysqld_stmt_reset",
+        _ => "mysqld_stmt_execute",
+    };
+    let text = format!("Unknown prepared statement handler ({id}) given to {by}");
+    ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)
 }

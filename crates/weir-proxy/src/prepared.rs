@@ -6,7 +6,8 @@ use crate::cached::Cached;
 use crate::command::statement_id;
 use crate::doing::Doing;
 use crate::exchange::{Answer, exchange};
-use crate::packets::{begun, framed, framed_for, untyped};
+use crate::foreign::Foreign;
+use crate::packets::{UNKNOWN_STATEMENT, begun, framed, framed_for, unknown, untyped};
 use crate::ruled::Ruling;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
@@ -23,8 +24,6 @@ use weir_wire::execute::Execute;
 use weir_wire::frame::put_packet;
 use weir_wire::packet::{ErrPacket, ok_payload, status};
 
-/// ER_UNKNOWN_STMT_HANDLER: also what a server says that has forgotten a statement.
-pub(crate) const UNKNOWN_STATEMENT: u16 = 1243;
 /// ER_MAX_PREPARED_STMT_COUNT_REACHED.
 const TOO_MANY_STATEMENTS: u16 = 1461;
 /// ER_WRONG_ARGUMENTS.
@@ -442,6 +441,8 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
     let now = sharing.wanted.clone();
     let then = key.prepare_state(&now);
     let differs = !then.same_as(&now);
+    // On a connection that the session had already, what its last statement left is still there.
+    let had = sharing.actual.is_none();
     if differs {
         sharing.actual = Some(now.clone());
         change(session, &then, &now).await?;
@@ -456,8 +457,9 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
             }
             id
         }
-        Answer::Refused(err) if differs => return Err(Trouble::Refused(err)),
-        Answer::Refused(err) => return Err(Trouble::Failed(err)),
+        Answer::Refused(err) => {
+            return Err(if differs { Trouble::Refused(err) } else { Trouble::Failed(err) });
+        }
         Answer::Done { .. } => return Err(std::io::Error::other("the answer to COM_STMT_PREPARE").into()),
     };
     if differs {
@@ -465,6 +467,9 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
     }
     if let Some(sharing) = &mut session.sharing {
         sharing.has_prepared(key, id);
+        if differs && had {
+            (sharing.actual, sharing.foreign_parts) = (None, Foreign::ALL);
+        }
     }
     Ok(())
 }
@@ -483,15 +488,4 @@ async fn change(
             Err(Trouble::Refused(ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)))
         }
     }
-}
-
-pub(crate) fn unknown(id: u32, command: u8, family: ServerFamily) -> ErrPacket {
-    let by = match command {
-        _ if family == ServerFamily::MySql => "mysql_stmt_precheck",
-        com::STMT_FETCH => "mysqld_stmt_fetch",
-        com::STMT_RESET => "mysqld_stmt_reset",
-        _ => "mysqld_stmt_execute",
-    };
-    let text = format!("Unknown prepared statement handler ({id}) given to {by}");
-    ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)
 }

@@ -6,7 +6,7 @@ use crate::analyse::MULTI;
 use crate::at_hand::{AtHand, Running};
 use crate::command::statement_id;
 use crate::overtime::Ending;
-use crate::prepared::unknown;
+use crate::packets::unknown;
 use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
 use std::collections::HashMap;

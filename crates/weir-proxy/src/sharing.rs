@@ -282,6 +282,9 @@ impl Sharing {
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
                 foreign_parts.after(statement, outcome);
+                if !outcome.is_ok() && foreign_parts.has_rows() {
+                    leftovers.lose_found_rows();
+                }
                 // MariaDB keeps them through a later statement that reads no table and tells of none.
                 if doing.several()
                     && outcome.is_ok()

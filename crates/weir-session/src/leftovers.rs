@@ -29,6 +29,10 @@ use crate::plan::{Send, Step};
 use crate::statement::{Assigned, Effect, FoundRows, InsertId, Outcome, Reads, Statement};
 use crate::variable::{Server, VarSet, Variable};
 
+pub use lost::Lost;
+
+mod lost;
+
 /// What the last statement of a session left behind. None: only the connection that it ran on knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leftovers {
@@ -37,6 +41,8 @@ pub struct Leftovers {
     row_count: i64,
     /// The diagnostics area holds something: a warning, a note or an error.
     diagnostics: bool,
+    /// FOUND_ROWS() cannot be had any more: the last statement failed, and may have left what was there, which was another session's.
+    rows_lost: bool,
     /// FOUND_ROWS() is of a statement with SQL_CALC_FOUND_ROWS: it will be asked for.
     calculated: bool,
     /// What the diagnostics area holds is one warning of MySQL's and nothing else, and it can be made anew.
@@ -66,34 +72,6 @@ pub enum Next {
     Unavailable(Lost),
 }
 
-/// What of the last statement cannot be had any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Lost {
-    LastInsertId,
-    RowCount,
-    FoundRows,
-    Diagnostics,
-    /// Each could be made anew, but not all of them at once.
-    Combination,
-}
-
-impl Lost {
-    /// All of them, in the order of their discriminants.
-    pub const ALL: [Self; 5] =
-        [Self::LastInsertId, Self::RowCount, Self::FoundRows, Self::Diagnostics, Self::Combination];
-
-    /// The name used in logs and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::LastInsertId => "last_insert_id",
-            Self::RowCount => "row_count",
-            Self::FoundRows => "found_rows",
-            Self::Diagnostics => "diagnostics",
-            Self::Combination => "combination",
-        }
-    }
-}
-
 /// Where a session's next statement may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -117,6 +95,7 @@ impl Leftovers {
     pub const FRESH: Self = Self {
         insert_id: Some(0),
         found_rows: Some(0),
+        rows_lost: false,
         row_count: 0,
         diagnostics: false,
         calculated: false,
@@ -135,14 +114,14 @@ impl Leftovers {
             InsertId::Insert if !reported => {}
             InsertId::Insert | InsertId::Unknown => self.insert_id = None,
         }
-        match (statement.found_rows, outcome) {
-            (FoundRows::Kept, _) => {}
-            (FoundRows::RowsSent, Outcome::Rows { rows, status, .. }) if !has_cursor(status) => {
-                self.found_rows = Some(rows);
-            }
-            _ => self.found_rows = None,
-        }
-        if statement.found_rows != FoundRows::Kept {
+        if statement.found_rows != FoundRows::Kept && !is_refused(statement, outcome) {
+            self.found_rows = match (statement.found_rows, outcome) {
+                (FoundRows::RowsSent, Outcome::Rows { rows, status, .. }) if !has_cursor(status) => {
+                    Some(rows)
+                }
+                _ => None,
+            };
+            self.rows_lost = false;
             self.calculated = statement.pins.contains(PinReason::FoundRows) && outcome.is_ok();
         }
         self.deprecated = sets_deprecated_mode(statement, outcome).then_some(Deprecated::SqlMode);
@@ -216,6 +195,11 @@ impl Leftovers {
         self.diagnostics && self.deprecated.is_some()
     }
 
+    /// What the connection has as FOUND_ROWS() may be another session's.
+    pub fn lose_found_rows(&mut self) {
+        self.rows_lost = self.found_rows.is_none();
+    }
+
     /// LAST_INSERT_ID() is what it was, whatever was read from the connection.
     pub fn keep_insert_id(&mut self, own: u64) {
         self.insert_id = Some(own);
@@ -245,7 +229,8 @@ impl Leftovers {
         if !(-1..=1).contains(&self.row_count) {
             pins.insert(PinReason::RowCount);
         }
-        let movable = self.found_rows.map_or(has_json_table(server), |n| can_make_found_rows(server, n));
+        let movable = self.rows_lost
+            || self.found_rows.map_or(has_json_table(server), |n| can_make_found_rows(server, n));
         if self.calculated || !movable {
             pins.insert(PinReason::FoundRows);
         }
@@ -259,7 +244,7 @@ impl Leftovers {
     pub fn owes(&self) -> Reads {
         let part = |missing: bool, what| if missing { what } else { Reads::NONE };
         part(self.insert_id.is_none(), Reads::LAST_INSERT_ID)
-            .union(part(self.found_rows.is_none(), Reads::FOUND_ROWS))
+            .union(part(self.found_rows.is_none() && !self.rows_lost, Reads::FOUND_ROWS))
     }
 
     /// The statement that reads what is left on the connection. It leaves the connection touched.
@@ -278,7 +263,9 @@ impl Leftovers {
             return false;
         };
         self.insert_id.get_or_insert(insert_id);
-        self.found_rows.get_or_insert(found_rows);
+        if !self.rows_lost {
+            self.found_rows.get_or_insert(found_rows);
+        }
         true
     }
 
@@ -452,6 +439,14 @@ fn row_count_of_one(n: Option<u64>, clean: bool, server: Server) -> Result<Step,
         Some(_) if !has_json_table(server) => Err(Lost::Combination),
         Some(n) => Ok(step(calculated(n, &into), true)),
     }
+}
+
+/// Whether the server has refused the statement before any of it ran: FOUND_ROWS() is then what it was. Measured on both servers. What
+/// calls functions may fail so in the middle.
+fn is_refused(statement: &Statement<'_>, outcome: Outcome) -> bool {
+    let Outcome::Err { code } = outcome else { return false };
+    // No database, syntax, and what must be there or allowed before a statement begins.
+    matches!(code, 1044 | 1046 | 1049 | 1054 | 1064 | 1142 | 1143 | 1146) && !statement.may_begin
 }
 
 fn found_rows_step(n: u64, into: &str) -> Step {

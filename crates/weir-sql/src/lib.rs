@@ -52,7 +52,7 @@ pub use kill::{Kill, KillStrength, KillTarget, parse_kill};
 pub use kind::{KindSet, StatementKind};
 pub use lexer::Lexer;
 pub use mode::LexMode;
-pub use numbers::without_numbers;
+pub use numbers::{numbers_as, without_numbers};
 pub use quick::{Quick, quick};
 pub use text::{Text, Tokens};
 pub use token::{Token, TokenKind};

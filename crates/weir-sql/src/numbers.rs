@@ -9,6 +9,11 @@ const LEN_MAX: usize = 1024;
 ///
 /// False, with `out` in any state: the text has a comment of the kind whose number counts, or is too long.
 pub fn without_numbers(sql: &[u8], out: &mut Vec<u8>) -> bool {
+    numbers_as(b'0', sql, out)
+}
+
+/// The same with another digit. Where a digest shows one of the numbers, as a column's place or in a quoted name, it differs.
+pub fn numbers_as(digit: u8, sql: &[u8], out: &mut Vec<u8>) -> bool {
     if sql.len() > LEN_MAX {
         return false;
     }
@@ -27,7 +32,7 @@ pub fn without_numbers(sql: &[u8], out: &mut Vec<u8>) -> bool {
         at = from + sql[from..].iter().position(|b| !b.is_ascii_digit()).unwrap_or(sql.len() - from);
         if !is_word(before) && sql.get(at).is_none_or(|b| !is_word(*b)) {
             out.extend_from_slice(&sql[kept..from]);
-            out.push(b'0');
+            out.push(digit);
             kept = at;
         }
     }

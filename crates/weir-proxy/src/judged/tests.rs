@@ -31,6 +31,23 @@ fn a_number_that_stands_for_a_column_is_no_literal() {
 }
 
 #[test]
+fn a_number_that_is_a_name_is_no_literal() {
+    let mut judgements = Judgements::new(1);
+    for (first, second) in [
+        ("SELECT 5 FROM `0`", "SELECT 5 FROM `18`"),
+        ("SELECT 7 FROM t ORDER BY 0", "SELECT 7 FROM t ORDER BY 2"),
+        ("SELECT a FROM t WHERE b=3 ORDER BY 0", "SELECT a FROM t WHERE b=4 ORDER BY 1"),
+    ] {
+        of(&mut judgements, first);
+        let found = of(&mut judgements, second);
+        assert_eq!(found.judged.digest, Digest::of(second.as_bytes(), MODE()), "{second}");
+    }
+    let one = of(&mut judgements, "SELECT c FROM t10 WHERE id=1");
+    let two = of(&mut judgements, "SELECT c FROM t10 WHERE id=0");
+    assert!(Arc::ptr_eq(&one.judged, &two.judged) && !two.exact);
+}
+
+#[test]
 fn a_command_and_a_mode_are_judged_apart() {
     let mut judgements = Judgements::new(1);
     let sql = b"SELECT \"a\" FROM t";

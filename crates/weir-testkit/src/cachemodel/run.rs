@@ -181,7 +181,9 @@ impl<'p> Run<'p> {
             sql => Some(self.sessions[turn].query(sql.as_bytes()).await?),
         };
         let [mut direct, mut weir] = both.packets();
-        if let Some(behind) = behind.as_ref().filter(|_| calculated) {
+        // After an error FOUND_ROWS() is that of the statement before, which may have been a question of this program.
+        let failed = both.direct.err().is_some() || both.weir.err().is_some();
+        if let Some(behind) = behind.as_ref().filter(|_| calculated && !failed) {
             let [there, here] = behind.packets();
             direct.extend(there);
             weir.extend(here);

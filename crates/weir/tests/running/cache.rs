@@ -274,6 +274,8 @@ async fn when_the_server_is_gone_an_old_answer_may_stand_in() {
     let rules = ALL.replace("ttl = \"1h\"", "ttl = \"300ms\", stale_if_error = \"1h\"");
     for flavor in Flavor::BOTH {
         let mut server = Server::start(flavor).unwrap();
+        // What it has written must outlast its end.
+        change(&server, "SET GLOBAL innodb_flush_log_at_trx_commit = 1").await;
         table(&server, "ca_stale").await;
         let weir = sharing(&server, 4, "", &format!("[auth]\nrevalidate = \"1h\"\n{rules}"));
         let [mut client, mut other] = clients(&weir, "ca_stale").await;

@@ -194,6 +194,32 @@ async fn p26_what_was_given_away_is_refused_and_never_told_wrong() {
     }
 }
 
+/// FOUND_ROWS() behind a statement that has failed is that of the one before it, never another session's.
+#[tokio::test]
+async fn p26_after_an_error_found_rows_is_the_sessions_own() {
+    for (flavor, server) in &both() {
+        let rows = "INSERT INTO t VALUES (1), (2), (3), (4), (5)";
+        database(server, "sh_p26c", &["CREATE TABLE t (i INT PRIMARY KEY)", rows]).await;
+        let weir = sharing(server, 1, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_p26c").await;
+        for wrong in ["SELECT * FROM missing", "SELECT SQL_CALC_FOUND_ROWS nothing FROM t LIMIT 1"] {
+            one.run("SELECT i FROM t LIMIT 4").await.unwrap();
+            two.run("SELECT i FROM t WHERE i = 1").await.unwrap();
+            assert!(one.query(wrong).await.unwrap().err().is_some());
+            assert_eq!(row(&mut one, "SELECT FOUND_ROWS()").await, "4", "{flavor:?}: {wrong}");
+        }
+        // What has failed in the middle may have set it or not: on a connection that others have used that is not known.
+        one.run("SELECT i FROM t LIMIT 4").await.unwrap();
+        two.run("SELECT i FROM t WHERE i = 1").await.unwrap();
+        let wrong = "SELECT i FROM t WHERE i = (SELECT i FROM t)";
+        assert_eq!(one.query(wrong).await.unwrap().err().unwrap().code, 1242, "{flavor:?}");
+        turn(&mut two).await;
+        let told = one.query("SELECT FOUND_ROWS()").await.unwrap();
+        assert!(told.err().is_some_and(|err| err.code == 1105), "{flavor:?}: {told:?}");
+        assert_eq!(row(&mut one, "SELECT COUNT(*) FROM t").await, "5", "{flavor:?}");
+    }
+}
+
 #[tokio::test]
 async fn p47a_a_schema_that_was_dropped_meanwhile_does_not_send_the_statement_to_another() {
     for (flavor, server) in &both() {
