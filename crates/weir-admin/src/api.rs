@@ -7,6 +7,7 @@ mod cache;
 mod explain;
 mod guard;
 mod input;
+mod queries;
 mod reload;
 mod rules;
 
@@ -34,7 +35,7 @@ use crate::error::{ApiError, Code};
 #[openapi(
     info(
         title = "Weir",
-        description = "Rules and the result cache of a running Weir. Each operation needs a token whose role is at least \
+        description = "Rules, the result cache and statistics of a running Weir. Each operation needs a token whose role is at least \
                        its `x-weir-role`; on a unix socket the user that Weir runs as, and root, need none.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
@@ -42,6 +43,7 @@ use crate::error::{ApiError, Code};
     tags(
         (name = "rules", description = "Changes are checked as a whole, written to weir.toml, then take effect."),
         (name = "cache"),
+        (name = "queries", description = "What was counted of statements, by digest, user, schema and server."),
         (name = "explain", description = "Nothing is run."),
         (name = "configuration"),
     )
@@ -125,6 +127,9 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(cache::show))
         .routes(routes!(cache::preview))
         .routes(routes!(cache::wipe))
+        .routes(routes!(queries::list))
+        .routes(routes!(queries::show))
+        .routes(routes!(queries::reset))
         .routes(routes!(explain::test))
         .routes(routes!(explain::explain))
         .routes(routes!(reload::reload))

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
+use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
 
 /// A body without anything in it: `{}`.
@@ -65,6 +66,21 @@ pub trait Control: Send + Sync + 'static {
     /// # Errors
     /// When the question makes no sense.
     fn explain(&self, question: &Question) -> Result<Explanation, ApiError>;
+
+    /// What was counted of statements.
+    ///
+    /// # Errors
+    /// When the question makes no sense.
+    fn queries(&self, asked: &QueriesAsked) -> Result<Queries, ApiError>;
+
+    /// What was counted of the statements with this digest.
+    ///
+    /// # Errors
+    /// When there are none.
+    fn query(&self, id: &str) -> Result<QueryShown, ApiError>;
+
+    /// Forgets what was counted of statements.
+    fn reset_queries(&self) -> Reset;
 
     /// What the cache holds and has done.
     fn cache(&self) -> CacheState;

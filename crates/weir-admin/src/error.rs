@@ -51,6 +51,8 @@ pub enum Code {
     MethodNotAllowed,
     /// There is no rule of this name.
     UnknownRule,
+    /// No statement with this digest was counted.
+    UnknownDigest,
     /// The cache has never held anything of this name.
     NothingNamed,
     /// There is already a rule of this name.
@@ -80,7 +82,9 @@ impl Code {
             Self::TokenNeeded | Self::UnknownToken => StatusCode::UNAUTHORIZED,
             Self::ForbiddenHost | Self::ForbiddenOrigin | Self::RoleTooLow => StatusCode::FORBIDDEN,
             Self::TooManyFailures => StatusCode::TOO_MANY_REQUESTS,
-            Self::NotFound | Self::UnknownRule | Self::NothingNamed => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::UnknownRule | Self::UnknownDigest | Self::NothingNamed => {
+                StatusCode::NOT_FOUND
+            }
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::DuplicateRule | Self::FileChanged => StatusCode::CONFLICT,
             Self::RulesChanged => StatusCode::PRECONDITION_FAILED,

@@ -2,7 +2,7 @@
 //!
 //! This crate shows what other floors count and tell, and carries requests to [`Control`], which the roof implements;
 //! it must not decide anything about clients, servers or their traffic, and nothing in the house depends on it but the
-//! roof. It shows no secrets. Who may ask what is decided in one place, `access.rs`, before anything else.
+//! roof. It shows no secrets, and no statements of clients unless `analytics.samples` is on. Who may ask what is decided in one place, `access.rs`, before anything else.
 
 mod access;
 mod api;
@@ -11,6 +11,7 @@ mod control;
 mod error;
 mod explained;
 mod process;
+mod queries;
 mod routes;
 mod rules;
 mod serve;
@@ -27,6 +28,9 @@ pub use control::{Control, Reloaded};
 pub use error::{ApiError, Code, ErrorBody};
 pub use explained::{
     Action, CachePlan, DigestShown, Explanation, Facts, KeyPart, Question, Route, Tested, Tried, Verdict,
+};
+pub use queries::{
+    Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryCounts, QueryShown, Reset, SortBy, Times,
 };
 pub use rules::{
     CacheCounts, Changed, Move, NewRule, Place, RuleDeeds, RuleState, RuleTable, RuleText, StaleAges,

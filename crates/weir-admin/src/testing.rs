@@ -99,6 +99,34 @@ impl Control for Fake {
         Err(ApiError::new(Code::BadRequest, "there is no statement"))
     }
 
+    fn queries(&self, asked: &QueriesAsked) -> Result<Queries, ApiError> {
+        self.note(asked);
+        let query = Query {
+            id: digest().id,
+            digest: digest().text,
+            digest_cut: false,
+            user: "app".to_owned(),
+            schema: String::new(),
+            server: "main".to_owned(),
+            quadrant: Quadrant::OftenSlow,
+            cacheable: true,
+            sample: None,
+            counts: QueryCounts::default(),
+        };
+        let (other, quadrants) = (Some(QueryCounts::default()), Vec::new());
+        Ok(Queries { enabled: true, queries: vec![query], rows: 1, other, quadrants, evicted: 0, memory: 0 })
+    }
+
+    fn query(&self, id: &str) -> Result<QueryShown, ApiError> {
+        self.note(id);
+        let (all, rows) = (QueryCounts::default(), Vec::new());
+        Ok(QueryShown { id: id.to_owned(), digest: digest().text, digest_cut: false, all, rows })
+    }
+
+    fn reset_queries(&self) -> Reset {
+        Reset { rows: 3 }
+    }
+
     fn cache(&self) -> CacheState {
         let total = CacheCounts::default();
         CacheState { memory: 1, used: 2, max_entry: 3, entries: 4, flights: 5, total, rules: Vec::new() }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_model::{Limits, Role, TokenHash};
 
 use crate::types::{
-    Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, Token, User,
+    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, Token, User,
 };
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
@@ -25,6 +25,7 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         pool: pool(root.table("pool")?)?,
         limits: limits(root.table("limits")?),
         cache: cache(root.table("cache")?)?,
+        analytics: analytics(root.table("analytics")?),
         rules: root.tables("rule").iter().map(rules::rule).collect::<Option<_>>()?,
         tokens: root.tables("token").iter().map(token).collect::<Option<_>>()?,
         log: log(root.table("log")?)?,
@@ -122,6 +123,14 @@ fn cache(found: &Found) -> Option<Cache> {
         hints: HintsFrom::from_word(found.text("hints")?.0)?,
         hint_users: found.texts("hint_users").iter().map(|(name, _)| name.clone()).collect(),
     })
+}
+
+fn analytics(found: &Found) -> Analytics {
+    Analytics {
+        enabled: flag(found, "enabled"),
+        digests: size(found, "digests"),
+        samples: flag(found, "samples"),
+    }
 }
 
 fn limits(found: &Found) -> Limits {

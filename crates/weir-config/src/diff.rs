@@ -64,6 +64,7 @@ fn settings(config: &Config) -> Vec<Setting<'_>> {
     let mut all = plain(config);
     all.extend(pool(config));
     all.extend(cache(config));
+    all.extend(analytics(config));
     all.extend(limits(config));
     // A configuration has one server; when there are more they must be matched by name, as users are.
     all.extend(config.servers.iter().flat_map(server));
@@ -128,6 +129,15 @@ fn cache(config: &Config) -> Vec<Setting<'static>> {
         shown("cache", "max_entry", bytes(cache.max_entry)),
         shown("cache", "hints", cache.hints.as_str()),
         shown("cache", "hint_users", list(&cache.hint_users)),
+    ]
+}
+
+fn analytics(config: &Config) -> Vec<Setting<'static>> {
+    let analytics = &config.analytics;
+    vec![
+        shown("analytics", "enabled", analytics.enabled),
+        shown("analytics", "digests", analytics.digests),
+        shown("analytics", "samples", analytics.samples),
     ]
 }
 

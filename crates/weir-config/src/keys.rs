@@ -7,10 +7,12 @@ use weir_model::Role;
 
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 
+mod analytics;
 mod limits;
 mod pool;
 mod rules;
 
+use analytics::ANALYTICS;
 use limits::LIMITS;
 use pool::POOL;
 use rules::{CACHE, RULE, RULE_CACHE, RULE_LIMIT, RULE_MATCH, RULE_REWRITE};
@@ -113,7 +115,7 @@ impl Section {
 }
 
 /// Sections with keys of their own, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 17] = [
+pub(crate) const SECTIONS: [&Section; 18] = [
     &LISTEN,
     &TLS,
     &SERVER,
@@ -127,6 +129,7 @@ pub(crate) const SECTIONS: [&Section; 17] = [
     &RULE_CACHE,
     &RULE_REWRITE,
     &RULE_LIMIT,
+    &ANALYTICS,
     &LIMITS,
     &TOKEN,
     &LOG,
@@ -172,6 +175,7 @@ pub(crate) static ROOT: Section = Section {
         table("pool", &POOL),
         table("cache", &CACHE),
         key("rule", Kind::Tables(&RULE), Default::Unset("none"), RULE.doc),
+        table("analytics", &ANALYTICS),
         table("limits", &LIMITS),
         key("token", Kind::Tables(&TOKEN), Default::Unset("none"), TOKEN.doc),
         table("log", &LOG),

@@ -32,8 +32,8 @@ pub use report::{Place, Problem, Report};
 pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
-    Auth, Cache, ClientTls, Compression, Config, HintsFrom, Io, Listen, Log, LogFormat, LogLevel, Pool,
-    Server, ServerTls, Sharing, TlsMode, Token, User,
+    Analytics, Auth, Cache, ClientTls, Compression, Config, HintsFrom, Io, Listen, Log, LogFormat, LogLevel,
+    Pool, Server, ServerTls, Sharing, TlsMode, Token, User,
 };
 pub use units::{duration, duration_text};
 pub use weir_model::{IpNet, Role, TokenHash};

@@ -19,6 +19,7 @@ pub struct Config {
     pub pool: Pool,
     pub limits: Limits,
     pub cache: Cache,
+    pub analytics: Analytics,
     /// In their order, no two of one name.
     pub rules: Vec<Rule>,
     /// Who may use the admin address, no two of one name.
@@ -138,6 +139,16 @@ pub struct Cache {
     pub hints: HintsFrom,
     /// The users of [`HintsFrom::Listed`].
     pub hint_users: Vec<String>,
+}
+
+/// What is counted of statements' digests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Analytics {
+    pub enabled: bool,
+    /// Rows of each worker at most.
+    pub digests: usize,
+    /// Statements are kept as they came.
+    pub samples: bool,
 }
 
 /// The log on standard error.

@@ -1,5 +1,6 @@
 //! Step 5: what a statement means to Weir. Never fails: what is not understood is for the server.
 
+use crate::analytics::Plain;
 use crate::doing::Doing;
 use crate::session::{Noted, Session};
 use crate::sharing::Known;
@@ -70,6 +71,10 @@ impl Session {
             return Asked { local_infile, noted, ..plain(&[]) };
         }
         let mode = self.lex_mode();
+        if let Some(known) = self.tally_text(sql, mode) {
+            self.forgettable &= known.forgettable;
+            return Asked { noted: Some(Noted { kind: known.kind, charset: None }), ..plain(&[]) };
+        }
         let look = quick(sql, mode, MULTI);
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
@@ -78,10 +83,15 @@ impl Session {
                 self.forgettable &= with_statement(&facts, sql, |set| set.pins.without(OF_A_SET).is_empty());
                 return Asked { noted: Some(self.noted_of(&facts, sql)), ..plain(text) };
             }
-            self.forgettable &= is_forgettable(look.leading);
+            let forgettable = is_forgettable(look.leading);
+            self.forgettable &= forgettable;
             let enters = match look.leading {
                 Some(Keyword::Use | Keyword::Execute) => schema_after(&Facts::of(sql, mode, MULTI), sql),
-                _ => None,
+                _ => {
+                    let kind = Statement::classify(sql, mode, MULTI).kind;
+                    self.tally_plain(Plain { kind, forgettable });
+                    None
+                }
             };
             return Asked { enters, ..plain(text) };
         }
@@ -128,8 +138,11 @@ impl Session {
             (sharing.facts, sharing.read) = (None, text.doing.plain());
             sharing.kind = Some(text.kind);
             let noted = Noted { kind: text.kind, charset: None };
+            let of = (&*self.worker, &*self.identity);
+            self.tally.spot((sharing.wanted.schema(), of), &mut text.spot, sql, mode);
             return Some(Known { local_infile: false, noted: Some(noted) });
         }
+        self.tally_text(sql, mode);
         let facts = Facts::of(sql, mode, MULTI);
         let Classified { weir, local_infile, kinds, .. } = facts.classified;
         let noted = Some(self.noted_of(&facts, sql));

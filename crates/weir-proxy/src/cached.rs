@@ -123,6 +123,7 @@ impl Session {
         }
         if !wish.granted {
             wish.scope.rule().refuse(Refusal::NotGranted);
+            self.tally.refused(Refusal::NotGranted);
             self.fill_with(wish, To::Grant);
             return Ok(Cached::Ask);
         }
@@ -145,6 +146,7 @@ impl Session {
                 Ok(served)
             }
             Lookup::Miss(ticket) => {
+                self.tally.missed();
                 self.fill_with(wish, To::Store(ticket));
                 Ok(Cached::Ask)
             }
@@ -158,6 +160,7 @@ impl Session {
             }
             Lookup::Refused(reason) => {
                 wish.scope.rule().refuse(reason);
+                self.tally.refused(reason);
                 Ok(Cached::Ask)
             }
         }
@@ -201,10 +204,14 @@ impl Session {
         match waited {
             Waited::Hit(entry) => self.serve(cx, command, len, &entry),
             Waited::Miss(ticket) => {
+                self.tally.missed();
                 self.fill_with(wish, To::Store(ticket));
                 Ok(Cached::Ask)
             }
-            Waited::RunYourself => Ok(Cached::Ask),
+            Waited::RunYourself => {
+                self.tally.missed();
+                Ok(Cached::Ask)
+            }
         }
     }
 
@@ -232,6 +239,7 @@ impl Session {
     ) -> Result<Cached, Exit> {
         self.begin(command, shape(command));
         self.take_served(command, entry);
+        self.tally.served(entry.about().rows);
         let packets = entry.packets();
         match packets.whole() {
             Some(whole) => self.answer(cx, command, len, whole)?,

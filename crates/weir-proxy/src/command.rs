@@ -37,6 +37,9 @@ impl Session {
                 self.whole(cx, payload, &bytes[..len])?;
                 // A command that waits for a connection is taken again.
                 let waits = matches!(self.exit, Some(Exit::Attach | Exit::Kill(_))) || self.is_queued();
+                if waits {
+                    self.tally.waits();
+                }
                 Ok(if waits { 0 } else { len })
             }
             Request::Begun { so_far, .. } => {
@@ -55,6 +58,7 @@ impl Session {
             // An empty packet is no command; the server says so in its own words.
             return self.forward(cx, com::SLEEP, packet);
         };
+        self.tally.takes();
         match self.ruled(cx, command, payload, packet.len())? {
             Ruling::Next => self.one(cx, command, payload, packet),
             Ruling::Instead(other) => self.one(cx, command, &other[weir_wire::HEADER..], &other),
@@ -67,6 +71,7 @@ impl Session {
         let body = &payload[1..];
         match command {
             com::QUERY => return self.query(cx, payload, packet),
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(body)),
             com::QUIT => {
                 if self.is_reusable() {
                     self.worker.stats().command_unanswered(com::QUIT, packet.len() as u64, 0);
@@ -133,9 +138,11 @@ impl Session {
             let err = ErrPacket::new(1043, b"08S01", "Bad handshake (the packet is too long)");
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
+        self.tally.takes();
         if self.ruled_part(cx, command, so_far)? == Ruling::Waits {
             return Ok(0);
         }
+        self.tally_part(command, &so_far[1..]);
         let changed = match self.share_part(cx, command, so_far, bytes)? {
             Handled::Pass => None,
             Handled::Packet(changed) => Some(changed),
@@ -285,6 +292,7 @@ impl Session {
         current.in_transaction = self.walker.in_transaction();
         current.started = Instant::now();
         current.ended = current.started;
+        self.tally.begins(current.started);
         (current.bytes_in, current.bytes_out) = (0, 0);
         self.walker.begin(shape);
         if let Some(renumber) = &mut self.server.renumber {
@@ -320,6 +328,7 @@ impl Session {
         self.ruled.over();
         let elapsed = self.current.started.elapsed().as_nanos() as u64;
         self.worker.stats().command_done(command, elapsed, 0, taken as u64, bytes.len() as u64);
+        self.tally_own(elapsed, taken as u64, bytes.len() as u64);
         Ok(())
     }
 
@@ -333,6 +342,7 @@ impl Session {
         self.begin(command, Shape::Single);
         self.ruled.no_last |= command == com::STMT_PREPARE;
         self.worker.stats().own_error(err.code);
+        self.tally.errs(err.code);
         let mut out = Vec::new();
         put_packet(&mut out, 1, &err.to_payload());
         self.answer(cx, command, taken, &out)
@@ -343,11 +353,13 @@ impl Session {
         match command {
             com::STMT_PREPARE => {
                 let noted = self.noted(body).0;
+                self.tally_preparation(body);
                 self.forgettable &= matches!(noted.kind, StatementKind::Read | StatementKind::Write);
                 self.current.noted = Some(noted);
             }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
-                self.current.noted = statement_id(body).and_then(|id| self.statements.get(&id).copied());
+                let kept = statement_id(body).and_then(|id| self.statements.get(&id));
+                self.current.noted = kept.map(|kept| kept.noted);
                 let uses = self.current.noted.is_some_and(|noted| noted.kind == StatementKind::Use);
                 self.ruled.enters(uses.then_some(Schema::Unknown));
             }

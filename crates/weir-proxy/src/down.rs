@@ -228,7 +228,8 @@ impl Session {
             if self.statements.len() < self.limits.max_statements as usize {
                 // By the id that the client knows.
                 let id = self.client_statement_id(prepared.id);
-                self.statements.insert(id, noted);
+                let kept = self.tally.prepared(id, noted);
+                self.statements.insert(id, kept);
                 self.ruled.prepared(id);
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {

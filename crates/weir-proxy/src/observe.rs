@@ -27,6 +27,8 @@ impl Session {
         if let Some(code) = self.walker.error() {
             stats.server_error(code);
         }
+        self.tally_answered(client_ns, server_ns);
+        let current = &mut self.current;
         // A short text's room is kept for the next, so that the usual statement allocates nothing.
         if current.text.capacity() > TEXT_ROOM {
             current.text = Vec::new();

@@ -33,7 +33,9 @@ impl Session {
             }
             lease.pin();
             let why = sharing.pins.why();
-            self.worker.shared.pins.count(why.without(sharing.counted));
+            let new = why.without(sharing.counted);
+            self.worker.shared.pins.count(new);
+            self.tally.pinned(new);
             sharing.counted = why;
             let courteous = sharing.is_courteous();
             if courteous && self.entry.handle.take_asked() {

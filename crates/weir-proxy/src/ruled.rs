@@ -54,7 +54,7 @@ pub(crate) struct Ruled {
     /// The rules that may match on this connection, and the schema for which that was found out.
     connection: Option<(ConnectionRules, Schema)>,
     /// The current schema of a session whose state is not followed, and what the command under way makes of it.
-    schema: Schema,
+    pub schema: Schema,
     next_schema: Option<Schema>,
     /// Weir has refused to prepare the client's last statement, so there is no "last one" (MariaDB's id -1).
     pub no_last: bool,
@@ -227,6 +227,7 @@ impl Session {
         if let Some(rule) = at_hand.denied {
             let err = at_hand.denial(rule);
             at_hand.rules.did(rule, RuleDeed::Denied, self.worker.index());
+            self.tally_denied(command, payload);
             self.refuse_command(cx, command, len, &err)?;
             return Ok(Ruling::Answered);
         }
@@ -337,7 +338,7 @@ impl Session {
                     let text = Arc::clone(statement.key().text());
                     return Ok(Asked::Prepared(Prepared { text, mode: self.lex_mode(), rewritten: false }));
                 }
-                let noted = self.statements.get(&id);
+                let noted = self.statements.get(&id).map(|kept| kept.noted);
                 Ok(noted.map_or(Asked::Nothing, |noted| Asked::Unknown(rule_kind(noted.kind))))
             }
         }

@@ -27,6 +27,7 @@ use crate::settle::settle;
 use crate::shared::ClientCount;
 use crate::sharing::Sharing;
 use crate::spare::{can_serve_another, keep};
+use crate::tally::{Kept, Tally};
 use crate::unsent::Unsent;
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
@@ -148,7 +149,9 @@ pub(crate) struct Session {
     /// What the operator's rules have to do with it.
     pub ruled: Ruled,
     /// What is kept of the client's prepared statements, by the server's id.
-    pub statements: HashMap<u32, Noted, foldhash::fast::RandomState>,
+    pub statements: HashMap<u32, Kept, foldhash::fast::RandomState>,
+    /// What is counted of its statements' digests.
+    pub tally: Tally,
     pub limits: Arc<Limits>,
     pub watchdog: Watchdog,
     pub identity: Arc<Identity>,
@@ -214,6 +217,7 @@ impl Session {
             current: Current::none(now),
             ruled: Ruled::new(schema),
             statements: HashMap::default(),
+            tally: Tally::default(),
             limits: Arc::clone(&settings.limits),
             watchdog: Watchdog::default(),
             identity,

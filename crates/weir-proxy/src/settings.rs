@@ -15,6 +15,7 @@ pub struct Settings {
     pub limits: Arc<Limits>,
     pub users: Users,
     pub cache: CacheSettings,
+    pub analytics: AnalyticsSettings,
     /// Who shares server connections, and how.
     pub pool: PoolSettings,
     pub passthrough: bool,
@@ -36,6 +37,16 @@ impl Settings {
     pub fn shares(&self) -> bool {
         self.pool.sharing == Sharing::Transaction || self.users.share()
     }
+}
+
+/// What is counted of statements' digests. Only a start takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnalyticsSettings {
+    pub enabled: bool,
+    /// Rows of each worker, at most.
+    pub digests: usize,
+    /// Statements are kept as they came.
+    pub samples: bool,
 }
 
 /// What the result cache may hold, and whose hints are followed.

@@ -1,5 +1,6 @@
 //! What all workers share.
 
+use crate::analytics::Digests;
 use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
 use crate::names::KnownNames;
@@ -64,6 +65,8 @@ pub struct Shared {
     pub pins: PinCounts,
     pub registry: Registry,
     pub stats: Arc<Stats>,
+    /// What is counted of statements' digests, if it is.
+    pub digests: Option<Digests>,
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
     pub(crate) confirmed: Confirmed,
@@ -99,7 +102,9 @@ impl Shared {
         let pool = ServerPool::new(settings.pool.limits, workers);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cache = Cache::with_hash_bits(settings.cache.limits, seed(), settings.cache.hash_bits);
+        let analytics = settings.analytics;
         Self {
+            digests: analytics.enabled.then(|| Digests::new(workers, analytics)),
             rules: ArcSwap::from_pointee(Rules::none()),
             has_rules: AtomicBool::new(false),
             rules_act: AtomicBool::new(false),

@@ -1,5 +1,6 @@
 //! Statements that were seen before, but for their numbers: they need not be read again.
 
+use crate::analytics::Spot;
 use crate::doing::Doing;
 use std::hash::BuildHasher;
 use weir_sql::{Facts, LexMode, StatementKind, without_numbers};
@@ -15,6 +16,8 @@ pub(crate) struct Text {
     mode: LexMode,
     pub kind: StatementKind,
     pub doing: Doing,
+    /// Its digest, where that is known and does not depend on the numbers.
+    pub spot: Option<Spot>,
 }
 
 /// The texts of one worker.
@@ -33,14 +36,14 @@ impl Texts {
         Self { places: Vec::new(), hasher, wanted: Vec::new() }
     }
 
-    pub fn find(&mut self, sql: &[u8], mode: LexMode) -> Option<&Text> {
+    pub fn find(&mut self, sql: &[u8], mode: LexMode) -> Option<&mut Text> {
         self.wanted.clear();
         if !without_numbers(sql, &mut self.wanted) {
             self.wanted.clear();
             return None;
         }
         let place = self.place();
-        self.places.get(place)?.as_ref().filter(|text| *text.key == *self.wanted && text.mode == mode)
+        self.places.get_mut(place)?.as_mut().filter(|text| *text.key == *self.wanted && text.mode == mode)
     }
 
     /// The text that was looked for last, without its numbers; `None` where they may count.
@@ -61,7 +64,8 @@ impl Texts {
                 self.places.resize_with(PLACES, || None);
             }
             let place = self.place();
-            self.places[place] = Some(Text { key: self.wanted.as_slice().into(), mode, kind, doing });
+            self.places[place] =
+                Some(Text { key: self.wanted.as_slice().into(), mode, kind, doing, spot: None });
         }
     }
 

@@ -83,7 +83,8 @@ impl Session {
             com::QUERY => (sharing.kind, None),
             _ => {
                 let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
-                let kind = sharing.executing.and_then(|id| self.statements.get(&id)).map(|noted| noted.kind);
+                let kind =
+                    sharing.executing.and_then(|id| self.statements.get(&id)).map(|kept| kept.noted.kind);
                 (kind, statement.map(|statement| Arc::clone(statement.key().text())))
             }
         };
@@ -121,6 +122,7 @@ impl Session {
             Ok(wish) => Some(wish),
             Err(reason) => {
                 counted.refuse(reason);
+                self.tally.refused(reason);
                 None
             }
         }
@@ -131,7 +133,7 @@ impl Session {
         let sharing = self.sharing.as_ref()?;
         let id = sharing.executing?;
         let statement = sharing.statements.get(id).ok()?;
-        let kind = self.statements.get(&id)?.kind;
+        let kind = self.statements.get(&id)?.noted.kind;
         let named = self.client_caps & caps::QUERY_ATTRIBUTES != 0;
         let execute = Execute::parse(payload, statement.params(), self.client_caps).ok()?;
         let types = statement.types().cloned();

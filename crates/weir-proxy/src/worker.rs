@@ -225,6 +225,9 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
     });
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("weir-worker-{index}")).spawn(move || {
+        if let Some(digests) = &worker.shared.digests {
+            digests.count_here(index, seed);
+        }
         // A task is woken by its own thread without a system call; the future that the runtime blocks on is not.
         let ended = runtime.block_on(runtime.spawn(async move {
             start_ring(&worker, io);

@@ -59,6 +59,12 @@ pub fn digest(sql: &[u8], mode: LexMode, out: &mut Vec<u8>) -> DigestId {
     digest_within(sql, mode, MAX_DIGEST_LENGTH, out)
 }
 
+/// As [`digest`], and whether a number of the statement is shown: one that stands for a column.
+pub fn digest_showing(sql: &[u8], mode: LexMode, out: &mut Vec<u8>) -> (DigestId, bool) {
+    let shows = Scan::new(sql, mode, Fold::new(out, MAX_DIGEST_LENGTH), false).run();
+    (id_of(out), shows)
+}
+
 /// As [`digest`], with another limit than [`MAX_DIGEST_LENGTH`]: a server's `max_digest_length`.
 pub fn digest_within(sql: &[u8], mode: LexMode, limit: usize, out: &mut Vec<u8>) -> DigestId {
     Scan::new(sql, mode, Fold::new(out, limit), false).run();
@@ -117,15 +123,17 @@ struct Scan<'a, 'o> {
     ordinals: Ordinals,
     /// What only a digest's text has is read too, and blanks may stand before the `(` of a function.
     is_digest: bool,
+    shows_numbers: bool,
 }
 
 impl<'a, 'o> Scan<'a, 'o> {
     fn new(sql: &'a [u8], mode: LexMode, fold: Fold<'o>, is_digest: bool) -> Self {
         let source = Source { tokens: &[], at: 0, lexer: Lexer::new(sql, mode) };
-        Self { sql, mode, source, fold, ordinals: Ordinals::default(), is_digest }
+        Self { sql, mode, source, fold, ordinals: Ordinals::default(), is_digest, shows_numbers: false }
     }
 
-    fn run(mut self) {
+    /// True where it shows a number of the statement.
+    fn run(mut self) -> bool {
         while let Some(token) = self.source.next() {
             if self.fold.is_full() || matches!(token.kind, TokenKind::Nul | TokenKind::Unterminated) {
                 break;
@@ -134,6 +142,7 @@ impl<'a, 'o> Scan<'a, 'o> {
         }
         self.end_item();
         self.fold.finish();
+        self.shows_numbers
     }
 
     #[inline]
@@ -186,6 +195,7 @@ impl<'a, 'o> Scan<'a, 'o> {
     /// Shows the last token if it is a number that stands for a column. Called before what ends an item of a list.
     fn end_item(&mut self) {
         if let Some(number) = self.ordinals.pending() {
+            self.shows_numbers = true;
             self.fold.ordinal(number);
         }
     }

@@ -24,6 +24,7 @@ mod keyword;
 mod kill;
 mod kind;
 mod lexer;
+mod literals;
 mod marks;
 mod mode;
 mod numbers;
@@ -40,7 +41,9 @@ pub use cacheable::{
 };
 pub use charset::CharsetClass;
 pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
-pub use digest::{Digest, DigestId, MAX_DIGEST_LENGTH, digest, digest_within, strip_comments, trimmed_span};
+pub use digest::{
+    Digest, DigestId, MAX_DIGEST_LENGTH, digest, digest_showing, digest_within, strip_comments, trimmed_span,
+};
 pub use facts::{
     Access, ClientCharset, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind,
     Name, Pin, PinSet, RowsFound, Scope, SetTransaction, Span, Transaction, TransactionScope, UserVariables,
@@ -51,6 +54,7 @@ pub use keyword::Keyword;
 pub use kill::{Kill, KillStrength, KillTarget, parse_kill};
 pub use kind::{KindSet, StatementKind};
 pub use lexer::Lexer;
+pub use literals::without_literals;
 pub use mode::LexMode;
 pub use numbers::{numbers_as, without_numbers};
 pub use quick::{Quick, quick};

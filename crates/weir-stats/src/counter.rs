@@ -18,6 +18,11 @@ impl Counter {
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
+
+    /// For what is no sum: the last of something.
+    pub(crate) fn set(&self, n: u64) {
+        self.0.store(n, Relaxed);
+    }
 }
 
 /// A number of things that exist now, with one writing thread.

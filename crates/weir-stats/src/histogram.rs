@@ -1,12 +1,12 @@
 use crate::counter::Counter;
 
 /// Durations below 2^10 ns (about 1 us) share one bucket: nothing over a socket is faster.
-const MIN_EXP: u32 = 10;
+pub(crate) const MIN_EXP: u32 = 10;
 /// Durations from 2^42 ns (73 minutes) on share one bucket.
-const MAX_EXP: u32 = 42;
+pub(crate) const MAX_EXP: u32 = 42;
 /// Each power of two is cut into 2^3 equal parts, so a bucket is at most 1/8 of its lower bound wide.
-const SUB_BITS: u32 = 3;
-const SUBS: usize = 1 << SUB_BITS;
+pub(crate) const SUB_BITS: u32 = 3;
+pub(crate) const SUBS: usize = 1 << SUB_BITS;
 const BUCKETS: usize = 1 + (MAX_EXP - MIN_EXP) as usize * SUBS + 1;
 
 /// How often each duration occurred, in log-linear buckets from about 1 us to 73 minutes; 2 KiB, one writer,
@@ -63,6 +63,24 @@ impl HistogramSnapshot {
             *mine = mine.wrapping_add(theirs.get());
         }
         self.sum_ns = self.sum_ns.wrapping_add(other.sum_ns.get());
+    }
+
+    /// Adds the counts of another.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.wrapping_add(*theirs);
+        }
+        self.sum_ns = self.sum_ns.wrapping_add(other.sum_ns);
+    }
+
+    pub(crate) fn add_bucket(&mut self, bucket: usize, count: u64) {
+        if let Some(mine) = self.buckets.get_mut(bucket) {
+            *mine = mine.wrapping_add(count);
+        }
+    }
+
+    pub(crate) fn add_sum(&mut self, ns: u64) {
+        self.sum_ns = self.sum_ns.wrapping_add(ns);
     }
 
     /// How many durations were counted.

@@ -1,4 +1,5 @@
-//! What Weir counts: per-worker counters and latency histograms, and their Prometheus text.
+//! What Weir counts: per-worker counters and latency histograms, their Prometheus text, and what is counted of each
+//! statement's digest.
 //!
 //! Each worker thread writes its own [`WorkerStats`] and nobody else does, so counting is a plain load and
 //! store of a line that no other core owns. Any thread may read: a reader sees values that were true at
@@ -9,6 +10,7 @@
 
 mod commands;
 mod counter;
+pub mod digests;
 mod error_table;
 mod histogram;
 mod readiness;

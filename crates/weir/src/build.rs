@@ -10,7 +10,7 @@ use weir_net::{
     TlsVersions, client_config,
 };
 use weir_pool::{PoolLimits, Target};
-use weir_proxy::{CacheSettings, Known, ListedUser, PoolSettings, Settings, Users};
+use weir_proxy::{AnalyticsSettings, CacheSettings, Known, ListedUser, PoolSettings, Settings, Users};
 
 /// What clients meet: limits, users, TLS. A self-signed certificate that is in use already (`old`) stays.
 pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
@@ -37,6 +37,7 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
             (user.name.clone().into_bytes(), user_of)
         })),
         cache: cache(&config.cache),
+        analytics: analytics(&config.analytics),
         pool: pool(config)?,
         passthrough: config.auth.passthrough,
         revalidate: config.auth.revalidate,
@@ -56,6 +57,11 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
 fn cache(cache: &weir_config::Cache) -> CacheSettings {
     let limits = CacheLimits { memory: cache.memory, max_entry: cache.max_entry, ..CacheLimits::default() };
     CacheSettings { limits, hash_bits: hash_bits(), hints: cache.hints, hint_users: cache.hint_users.clone() }
+}
+
+fn analytics(analytics: &weir_config::Analytics) -> AnalyticsSettings {
+    let weir_config::Analytics { enabled, digests, samples } = *analytics;
+    AnalyticsSettings { enabled, digests, samples }
 }
 
 /// Bits of the cache's hashes. A build with assertions takes fewer from the environment, so that a test can see that bytes decide

@@ -5,7 +5,10 @@ mod verbs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-pub use verbs::{At, CacheVerb, ExplainArgs, RulesVerb, TokenFile, TokenVerb};
+pub use verbs::{
+    At, CacheVerb, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs, RulesVerb, TokenFile,
+    TokenVerb,
+};
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
 /// both sides, and needs no change to either.
@@ -37,6 +40,8 @@ pub enum Command {
     /// Look at the result cache of a running Weir, or wipe it
     #[command(subcommand)]
     Cache(CacheVerb),
+    /// Show which statements cost what, and what the cache did for them
+    Queries(QueriesArgs),
     /// Tell what a running Weir would do with a statement, and why; it is not run
     Explain(ExplainArgs),
     /// Let a running Weir read its configuration file again, as SIGHUP does, and tell what came of it

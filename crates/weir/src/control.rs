@@ -3,6 +3,7 @@
 mod cache;
 mod explain;
 mod keeper;
+mod queries;
 mod rules;
 
 pub use keeper::Keeper;
@@ -10,8 +11,8 @@ pub use keeper::Keeper;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
-    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, Place, Question, Reloaded,
-    RuleState, RuleTable, RuleText, Selection, Tested,
+    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, Place, Queries,
+    QueriesAsked, QueryShown, Question, Reloaded, Reset, RuleState, RuleTable, RuleText, Selection, Tested,
 };
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
@@ -105,6 +106,18 @@ impl Control for Live {
 
     fn explain(&self, question: &Question) -> Result<Explanation, ApiError> {
         explain::explain(&self.shared, question)
+    }
+
+    fn queries(&self, asked: &QueriesAsked) -> Result<Queries, ApiError> {
+        queries::list(&self.shared, asked)
+    }
+
+    fn query(&self, id: &str) -> Result<QueryShown, ApiError> {
+        queries::show(&self.shared, id)
+    }
+
+    fn reset_queries(&self) -> Reset {
+        queries::reset(&self.shared)
     }
 
     fn cache(&self) -> CacheState {

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         },
         Command::Rules(verb) => started(verbs::rules(*verb)),
         Command::Cache(verb) => started(verbs::cache(verb)),
+        Command::Queries(args) => started(verbs::queries(args)),
         Command::Explain(args) => started(verbs::explain(args)),
         Command::Reload { at } => started(verbs::reload(&at)),
         Command::Token(verb) => started(verbs::token(verb)),

@@ -9,6 +9,7 @@ pub fn all(shared: &Shared) -> Vec<Extra> {
     let mut list = pool(shared);
     rules(shared, &mut list);
     cache(shared, &mut list);
+    digests(shared, &mut list);
     list
 }
 
@@ -46,6 +47,20 @@ fn pool(shared: &Shared) -> Vec<Extra> {
         value: count as f64,
     }));
     list
+}
+
+/// How full the tables of digests are; what is in them is not for a scraper.
+fn digests(shared: &Shared, list: &mut Vec<Extra>) {
+    let Some(digests) = &shared.digests else { return };
+    let usage = digests.usage();
+    list.extend([
+        gauge("weir_digests_rows", "Rows of statistics by digest, of all workers.", usage.rows as f64),
+        gauge("weir_digests_memory_bytes", "Memory of those rows.", usage.bytes as f64),
+        Extra {
+            kind: Kind::Counter,
+            ..gauge("weir_digests_evicted_total", "Rows that made room for others.", usage.evicted as f64)
+        },
+    ]);
 }
 
 fn rules(shared: &Shared, list: &mut Vec<Extra>) {

@@ -3,11 +3,12 @@
 mod cache;
 mod client;
 mod explain;
+mod queries;
 mod rules;
 mod show;
 mod token;
 
-use crate::cli::{At, CacheVerb, ExplainArgs, RulesVerb, TokenVerb};
+use crate::cli::{At, CacheVerb, ExplainArgs, QueriesArgs, RulesVerb, TokenVerb};
 use anyhow::{Context, Result, bail};
 use client::Client;
 use hyper::Method;
@@ -24,6 +25,11 @@ pub fn rules(verb: RulesVerb) -> Result<()> {
 /// `weir cache ...`
 pub fn cache(verb: CacheVerb) -> Result<()> {
     cache::run(verb)
+}
+
+/// `weir queries ...`
+pub fn queries(args: QueriesArgs) -> Result<()> {
+    queries::run(args)
 }
 
 /// `weir explain`
@@ -86,15 +92,17 @@ impl Asked {
 }
 
 impl Answer {
+    fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.text).context("this is another version of Weir than the running one")
+    }
+
     /// Prints it, as JSON or as `table` renders it.
     fn show<T: DeserializeOwned>(self, table: impl FnOnce(&T) -> String) -> Result<()> {
         if self.json {
             let value: serde_json::Value = serde_json::from_str(&self.text)?;
             return print(&format!("{value:#}"));
         }
-        let answer = serde_json::from_str(&self.text)
-            .context("this is another version of Weir than the running one")?;
-        print(&table(&answer))
+        print(&table(&self.read()?))
     }
 }
 

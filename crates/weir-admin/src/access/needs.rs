@@ -26,7 +26,9 @@ pub(crate) fn need(method: &Method, path: &str) -> Need {
     match (method.as_str(), path.strip_prefix("/api/v1").unwrap_or_default()) {
         // Questions with a body: nothing is run and nothing changes.
         ("POST", "/explain" | "/test" | "/cache/preview") => look,
-        ("POST", "/cache/wipe" | "/reload") => Need::Role { role: Role::Operate, changes: true },
+        ("POST", "/cache/wipe" | "/queries/reset" | "/reload") => {
+            Need::Role { role: Role::Operate, changes: true }
+        }
         _ => Need::Role { role: Role::Admin, changes: true },
     }
 }

@@ -186,12 +186,15 @@ async fn the_document_lists_what_is_there() {
         "POST /cache/wipe",
         "POST /explain",
         "POST /reload",
+        "GET /queries",
+        "GET /queries/{id}",
+        "POST /queries/reset",
     ];
     assert_eq!(operations(&document), expected.into_iter().map(str::to_owned).collect());
     // Each is served: with a body that makes no sense, none of them answers that there is nothing here.
     for operation in operations(&document) {
         let (method, path) = operation.split_once(' ').unwrap();
-        let path = path.replace("{name}", "gone");
+        let path = path.replace("{name}", "gone").replace("{id}", "0123456789abcdef");
         let (status, body) = api.ask(method.parse().unwrap(), &path, "{}").await;
         let code = body["error"]["code"].as_str().unwrap_or("none");
         assert!(!["not_found", "method_not_allowed"].contains(&code), "{operation}: {status} {body}");

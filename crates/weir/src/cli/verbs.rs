@@ -90,7 +90,8 @@ pub enum RulesVerb {
 const ADD_HELP: &str = "The change is checked as a whole, written to the configuration file of the running Weir, and takes \
 effect at once:\n\n    \
 weir rules add -c weir.toml --name stories --match-table blog.stories --ttl 30s\n    \
-weir rules add -c weir.toml stories.toml --before everything";
+weir rules add -c weir.toml stories.toml --before everything\n    \
+weir rules add -c weir.toml --from-digest 89ab01cd23ef4567 --cache 5m";
 
 #[derive(Debug, Subcommand)]
 pub enum CacheVerb {
@@ -156,6 +157,54 @@ pub struct TokenFile {
 
 fn role(word: &str) -> Result<Role, String> {
     Role::from_word(word).ok_or_else(|| format!("a role is one of {}", Role::WORDS.join(", ")))
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct QueriesArgs {
+    #[command(subcommand)]
+    pub verb: Option<QueriesVerb>,
+    #[command(flatten)]
+    pub list: QueriesList,
+    #[command(flatten)]
+    pub at: At,
+}
+
+/// Which rows, in which order.
+#[derive(Debug, Args)]
+pub struct QueriesList {
+    /// By what, the greatest first [default: total]
+    #[arg(long, value_parser = ["total", "calls", "mean", "p99", "errors", "rows", "saved", "regret"])]
+    pub sort: Option<String>,
+    /// How many rows [default: 20]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Of this user only
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// With this default schema only
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+    /// Show what is frequent and what is slow: four lists, by calls and by mean time against the medians
+    #[arg(long)]
+    pub quadrants: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QueriesVerb {
+    /// Show everything that was counted of one digest
+    Show {
+        /// The id that `weir queries` shows
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Forget what was counted, and begin anew
+    Reset {
+        #[command(flatten)]
+        at: At,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -231,7 +280,7 @@ impl From<SelectArgs> for Selection {
 #[derive(Debug, Args)]
 pub struct RuleArgs {
     /// A file with the rule as in weir.toml, with [[rule]] or without; "-" is standard input
-    #[arg(value_name = "FILE", required_unless_present = "name")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["name", "from_digest"])]
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub flags: RuleFlags,
@@ -244,60 +293,74 @@ pub struct RuleFlags {
     /// Unique; shown everywhere
     #[arg(long, conflicts_with = "file")]
     name: Option<String>,
+    /// Match the statements with this digest, as `weir queries` shows it; without --name the rule is called digest-ID
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "match_digest"])]
+    from_digest: Option<String>,
     /// The session's current schema
-    #[arg(long, value_name = "SCHEMA", requires = "name")]
+    #[arg(long, value_name = "SCHEMA", conflicts_with = "file")]
     match_schema: Option<String>,
     /// The user name of the login
-    #[arg(long, value_name = "USER", requires = "name")]
+    #[arg(long, value_name = "USER", conflicts_with = "file")]
     match_user: Option<String>,
     /// A network of clients
-    #[arg(long, value_name = "NETWORK", requires = "name")]
+    #[arg(long, value_name = "NETWORK", conflicts_with = "file")]
     match_client: Option<String>,
     /// A statement with the same digest
-    #[arg(long, value_name = "SQL", requires = "name")]
+    #[arg(long, value_name = "SQL", conflicts_with = "file")]
     match_digest: Option<String>,
     /// A regular expression over the statement
-    #[arg(long, value_name = "REGEX", requires = "name")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "file")]
     match_pattern: Option<String>,
     /// A table that the statement names
-    #[arg(long, value_name = "[SCHEMA.]TABLE", requires = "name")]
+    #[arg(long, value_name = "[SCHEMA.]TABLE", conflicts_with = "file")]
     match_table: Option<String>,
     /// The kind of statement: read, write, ddl, ...
-    #[arg(long, value_name = "KIND", requires = "name")]
+    #[arg(long, value_name = "KIND", conflicts_with = "file")]
     match_kind: Option<String>,
     /// query, prepare or execute
-    #[arg(long, value_name = "COMMAND", requires = "name")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
     match_command: Option<String>,
     /// How old an answer may become, for example 30s
-    #[arg(long, value_name = "DURATION", requires = "name")]
+    #[arg(long, visible_alias = "cache", value_name = "DURATION", conflicts_with = "file")]
     ttl: Option<String>,
     /// From this age on, one client refreshes it while others are served
-    #[arg(long, value_name = "DURATION", requires = "name")]
+    #[arg(long, value_name = "DURATION", conflicts_with = "file")]
     soft_ttl: Option<String>,
     /// How long after its TTL it may be served if the server fails
-    #[arg(long, value_name = "DURATION", requires = "name")]
+    #[arg(long, value_name = "DURATION", conflicts_with = "file")]
     stale_if_error: Option<String>,
     /// serve, shadow (only measure) or off [default: serve]
-    #[arg(long, value_name = "MODE", requires = "name")]
+    #[arg(long, value_name = "MODE", conflicts_with = "file")]
     mode: Option<String>,
     /// user, or grants [default: user]
-    #[arg(long, value_name = "SHARE", requires = "name")]
+    #[arg(long, value_name = "SHARE", conflicts_with = "file")]
     share: Option<String>,
     /// The share of hits that are compared with a fresh answer, for example 1%
-    #[arg(long, value_name = "PERCENT", requires = "name")]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "file")]
     verify: Option<String>,
     /// Answers out of views are cached without a look at the view
-    #[arg(long, requires = "name")]
+    #[arg(long, conflicts_with = "file")]
     views: bool,
     /// A session may be served an answer from before its own last write
-    #[arg(long, requires = "name")]
+    #[arg(long, conflicts_with = "file")]
     no_own_writes: bool,
     /// Later rules may add what this one leaves open
-    #[arg(long, requires = "name")]
+    #[arg(long, conflicts_with = "file")]
     r#continue: bool,
 }
 
 impl RuleFlags {
+    /// The digest that the rule is to match, if it is given by its id.
+    pub fn digest_named(&self) -> Option<&str> {
+        self.from_digest.as_deref()
+    }
+
+    /// The rule is about this digest.
+    pub fn of_digest(&mut self, id: &str, text: String) {
+        self.name.get_or_insert_with(|| format!("digest-{id}"));
+        self.match_digest = Some(text);
+    }
+
     /// The rule as the API takes it.
     pub fn into_json(self) -> serde_json::Value {
         let object = |pairs: Vec<(&str, Option<serde_json::Value>)>| {

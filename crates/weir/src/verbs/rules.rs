@@ -2,23 +2,27 @@
 
 use super::show::{COUNTS, ago, bytes, counts, entries, pairs, percent, reasons, seconds, table};
 use super::{Asked, escaped, explain};
-use crate::cli::RulesVerb;
-use anyhow::Result;
+use crate::cli::{RuleArgs, RulesVerb};
+use anyhow::{Result, ensure};
 use serde_json::Value;
-use weir_admin::{CacheCounts, Changed, Move, Place, Question, RuleDeeds, RuleState, RuleTable, RuleText};
+use weir_admin::{
+    CacheCounts, Changed, Move, Place, QueryShown, Question, RuleDeeds, RuleState, RuleTable, RuleText,
+};
 
 pub fn run(verb: RulesVerb) -> Result<()> {
     match verb {
         RulesVerb::List { at } => Asked::new(&at)?.get("/rules")?.show(list),
         RulesVerb::Show { name, at } => Asked::new(&at)?.get(&path(&name))?.show(one),
         RulesVerb::Add { rule, place, at } => {
-            let new = rule.into_new(place.given())?;
-            Asked::new(&at)?.post("/rules", &new)?.show(|done| changed("added", done))
+            let asked = Asked::new(&at)?;
+            let new = of_digest(rule, &asked)?.into_new(place.given())?;
+            asked.post("/rules", &new)?.show(|done| changed("added", done))
         }
         RulesVerb::Replace { old, rule, at } => {
-            let new = rule.into_new(None)?;
+            let asked = Asked::new(&at)?;
+            let new = of_digest(rule, &asked)?.into_new(None)?;
             let new = RuleText { rule: new.rule, toml: new.toml };
-            Asked::new(&at)?.put(&path(&old), &new)?.show(|done| changed("replaced", done))
+            asked.put(&path(&old), &new)?.show(|done| changed("replaced", done))
         }
         RulesVerb::Move { name, place, at } => {
             // One of them is given: the command line asks for it.
@@ -33,6 +37,19 @@ pub fn run(verb: RulesVerb) -> Result<()> {
             Asked::new(&at)?.post("/test", &Question::from(question))?.show(explain::tested)
         }
     }
+}
+
+/// Puts in the text of a digest that is given by its id.
+fn of_digest(mut rule: RuleArgs, asked: &Asked) -> Result<RuleArgs> {
+    if let Some(id) = rule.flags.digest_named().map(str::to_owned) {
+        let query: QueryShown = asked.get(&format!("/queries/{}", escaped(&id)))?.read()?;
+        ensure!(
+            !query.digest_cut,
+            "the text of the digest {id} is longer than what is kept of it: give --match-digest with such a statement"
+        );
+        rule.flags.of_digest(&query.id, query.digest);
+    }
+    Ok(rule)
 }
 
 fn path(name: &str) -> String {

@@ -26,6 +26,7 @@ mod odd_packets;
 mod operations;
 mod packed_link;
 mod proxy_header;
+mod queries;
 mod reload;
 mod replication;
 mod reuse;

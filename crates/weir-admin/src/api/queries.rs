@@ -1,0 +1,45 @@
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+
+use super::{Controls, blocking};
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
+
+/// What was counted of statements.
+#[utoipa::path(
+    get, path = "/queries", tag = "queries", operation_id = "list_queries", params(QueriesAsked),
+    responses(
+        (status = 200, body = Queries),
+        (status = 400, description = "`bad_request`: an unknown parameter or value", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(
+    State(control): State<Controls>,
+    asked: Result<Query<QueriesAsked>, QueryRejection>,
+) -> Result<Json<Queries>, ApiError> {
+    let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
+    blocking(control, move |control| control.queries(&asked)).await
+}
+
+/// What was counted of the statements with one digest.
+#[utoipa::path(
+    get, path = "/queries/{id}", tag = "queries", operation_id = "show_query",
+    params(("id" = String, Path, description = "The digest's 16 hexadecimal digits")),
+    responses((status = 200, body = QueryShown), (status = 404, description = "`unknown_digest`", body = ErrorBody))
+)]
+pub(super) async fn show(
+    State(control): State<Controls>,
+    Path(id): Path<String>,
+) -> Result<Json<QueryShown>, ApiError> {
+    blocking(control, move |control| control.query(&id)).await
+}
+
+/// Forgets what was counted.
+#[utoipa::path(
+    post, path = "/queries/reset", tag = "queries", operation_id = "reset_queries",
+    responses((status = 200, body = Reset))
+)]
+pub(super) async fn reset(State(control): State<Controls>) -> Result<Json<Reset>, ApiError> {
+    blocking(control, |control| Ok(control.reset_queries())).await
+}

@@ -1,0 +1,282 @@
+//! What a session counts of its statements' digests: which row the statement at hand belongs to is found when its text is looked
+//! at, and what became of it is counted there when it is answered.
+//!
+//! COM_QUERY, COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE are counted here. Other commands are counted by their names only.
+
+use crate::analytics::{Analytics, Plain, Sender, Spot, here};
+use crate::command::statement_id;
+use crate::login::Identity;
+use crate::ruled::Ruled;
+use crate::session::{Noted, Session};
+use crate::sharing::Sharing;
+use crate::worker::Worker;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_cache::Refusal;
+use weir_session::{PinSet, Schema};
+use weir_sql::LexMode;
+use weir_stats::digests::{Call, Origin, Slot, Source};
+use weir_wire::attributes::statement_offset;
+use weir_wire::command as com;
+
+/// What a session remembers for that.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Who sends, in which schema.
+    sender: Option<(Sender, Schema)>,
+    /// Where the statement at hand is counted.
+    slot: Option<Slot>,
+    source: Source,
+    /// The rows of an answer from the cache, and the error of one of Weir's.
+    rows: u64,
+    error: Option<u16>,
+    /// The command at hand waits since then, or has waited so long.
+    waits_since: Option<Instant>,
+    queue_ns: u64,
+    /// The statement that is being prepared, and the client's id of the one that was prepared last.
+    preparing: Option<Spot>,
+    last_prepared: u32,
+}
+
+/// What is kept of a prepared statement.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub noted: Noted,
+    spot: Option<Spot>,
+}
+
+impl Tally {
+    /// A command is taken. One that has waited is at hand already.
+    #[inline]
+    pub fn takes(&mut self) {
+        if self.waits_since.is_none() {
+            self.slot = None;
+        }
+    }
+
+    /// The command at hand is taken again later.
+    pub fn waits(&mut self) {
+        self.waits_since.get_or_insert_with(Instant::now);
+    }
+
+    /// The command at hand is sent, or answered, at this moment.
+    #[inline]
+    pub fn begins(&mut self, now: Instant) {
+        if let Some(since) = self.waits_since.take() {
+            self.queue_ns = now.saturating_duration_since(since).as_nanos() as u64;
+        }
+    }
+
+    /// The cache has nothing to answer with.
+    pub fn missed(&mut self) {
+        self.source = Source::Miss;
+    }
+
+    /// The cache leaves the statement alone.
+    pub fn refused(&mut self, reason: Refusal) {
+        self.source = Source::Refused(reason as u8);
+    }
+
+    /// The cache answers.
+    pub fn served(&mut self, rows: u64) {
+        (self.source, self.rows) = (Source::Hit, rows);
+    }
+
+    /// Weir answers with an error.
+    pub fn errs(&mut self, code: u16) {
+        self.error = Some(code);
+    }
+
+    /// What there is to keep of a statement that was just prepared.
+    pub fn prepared(&mut self, id: u32, noted: Noted) -> Kept {
+        self.last_prepared = id;
+        Kept { noted, spot: self.preparing.take() }
+    }
+
+    /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
+    #[inline]
+    pub fn spot(
+        &mut self,
+        (schema, of): (&Schema, (&Worker, &Identity)),
+        spot: &mut Option<Spot>,
+        sql: &[u8],
+        mode: LexMode,
+    ) {
+        self.slot = with_sender((self, schema), of, |analytics, sender| match spot {
+            Some(spot) => analytics.slot(spot, sender),
+            None => {
+                let (slot, _) = analytics.find(sql, mode, sender);
+                *spot = analytics.last_spot();
+                slot
+            }
+        });
+    }
+
+    /// The statement at hand has made its session keep its connection.
+    pub fn pinned(&self, reasons: PinSet) {
+        let Some(slot) = self.slot.filter(|_| !reasons.is_empty()) else { return };
+        let bits = reasons.iter().fold(0, |bits, reason| bits | 1u64 << (reason as u8));
+        here(|analytics| analytics.pinned(slot, bits));
+    }
+
+    /// The answer is complete.
+    #[inline]
+    fn count(&mut self, call: &Call, ended: Instant) {
+        let queue_ns = std::mem::take(&mut self.queue_ns);
+        let Some(slot) = self.slot else { return };
+        let call = Call { queue_ns, total_ns: call.total_ns + queue_ns, ..*call };
+        here(|analytics| analytics.count(slot, &call, ended));
+    }
+}
+
+/// Whether two schemas are surely the same, and if the same is shared by both, at once.
+#[inline]
+fn same(a: &Schema, b: &Schema) -> bool {
+    match (a, b) {
+        (Schema::Known(a), Schema::Known(b)) => Arc::ptr_eq(a, b) || a == b,
+        _ => a == b,
+    }
+}
+
+/// The current schema of a session, as far as it is followed.
+#[inline]
+fn schema_of<'s>(sharing: &'s Option<Box<Sharing>>, ruled: &'s Ruled) -> &'s Schema {
+    sharing.as_ref().map_or(&ruled.schema, |sharing| sharing.wanted.schema())
+}
+
+/// Works with what this thread counts with, and with the sender of the statement at hand.
+#[inline]
+fn with_sender<R>(
+    (tally, schema): (&mut Tally, &Schema),
+    (worker, identity): (&Worker, &Identity),
+    work: impl FnOnce(&mut Analytics, &Sender) -> R,
+) -> Option<R> {
+    if let Some((sender, at)) = &tally.sender
+        && same(at, schema)
+    {
+        return here(|analytics| work(analytics, sender));
+    }
+    let schema = schema.clone();
+    let name = match &schema {
+        Schema::Known(name) => Box::from(&**name),
+        Schema::None | Schema::Unknown => Box::default(),
+    };
+    let server = worker.shared.upstream.target().name.as_str().into();
+    let origin = Origin { user: identity.user.as_slice().into(), schema: name, server };
+    here(|analytics| {
+        let sender = analytics.sender(origin);
+        let done = work(analytics, &sender);
+        tally.sender = Some((sender, schema));
+        done
+    })
+}
+
+impl Session {
+    /// The command at hand is a statement with this text. What is known of the text by which a session with a connection of its
+    /// own goes.
+    pub(crate) fn tally_text(&mut self, sql: &[u8], mode: LexMode) -> Option<Plain> {
+        let found = with_sender(
+            (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
+            (&self.worker, &self.identity),
+            |analytics, sender| analytics.find(sql, mode, sender),
+        );
+        self.tally.slot = found.map(|(slot, _)| slot);
+        found.and_then(|(_, plain)| plain)
+    }
+
+    /// The text that was just looked for says nothing else than this.
+    pub(crate) fn tally_plain(&mut self, plain: Plain) {
+        if self.tally.slot.is_some() {
+            here(|analytics| analytics.is_plain(plain));
+        }
+    }
+
+    /// The command at hand executes a prepared statement.
+    pub(crate) fn tally_execution(&mut self, id: Option<u32>) {
+        self.tally.slot = None;
+        let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
+        let kept = id.and_then(|id| self.statements.get_mut(&id));
+        let Some(spot) = kept.and_then(|kept| kept.spot.as_mut()) else { return };
+        self.tally.slot = with_sender(
+            (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
+            (&self.worker, &self.identity),
+            |analytics, sender| analytics.slot(spot, sender),
+        );
+    }
+
+    /// The command at hand goes no further than to the rules.
+    pub(crate) fn tally_denied(&mut self, command: u8, payload: &[u8]) {
+        match command {
+            com::QUERY => {
+                if let Ok(offset) = statement_offset(payload, self.server.caps) {
+                    self.tally_text(&payload[offset..], self.lex_mode());
+                }
+            }
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(&payload[1..])),
+            _ => {}
+        }
+    }
+
+    /// The command at hand begins so, and is too long to be held.
+    pub(crate) fn tally_part(&mut self, command: u8, so_far: &[u8]) {
+        match command {
+            com::QUERY => {
+                let (sender, of) = (
+                    (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
+                    (&*self.worker, &*self.identity),
+                );
+                self.tally.slot = with_sender(sender, of, Analytics::long);
+            }
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(so_far)),
+            _ => {}
+        }
+    }
+
+    /// A statement is being prepared.
+    pub(crate) fn tally_preparation(&mut self, sql: &[u8]) {
+        let mode = self.lex_mode();
+        self.tally.preparing = here(|analytics| analytics.spot(sql, mode));
+    }
+
+    /// A server has answered. Times as in [`weir_stats::WorkerStats::command_done`].
+    #[inline]
+    pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64) {
+        let error = self.walker.error();
+        let source = std::mem::take(&mut self.tally.source);
+        if self.tally.slot.is_none() {
+            return;
+        }
+        let (bytes_in, bytes_out) = (self.current.bytes_in, self.current.bytes_out);
+        let rows_sent = self.walker.rows();
+        let rows_affected = match self.walker.ended_rows() || error.is_some() {
+            true => 0,
+            false => self.walker.ok().affected_rows,
+        };
+        let call = Call {
+            total_ns,
+            server_ns,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            error,
+            source,
+            ..Call::default()
+        };
+        self.tally.count(&call, self.current.ended);
+    }
+
+    /// Weir, or its cache, has answered.
+    #[inline]
+    pub(crate) fn tally_own(&mut self, total_ns: u64, bytes_in: u64, bytes_out: u64) {
+        let tally = &mut self.tally;
+        let (rows_sent, error) = (std::mem::take(&mut tally.rows), tally.error.take());
+        let source = match std::mem::take(&mut tally.source) {
+            Source::Hit => Source::Hit,
+            _ => Source::Weir,
+        };
+        let call = Call { total_ns, rows_sent, bytes_in, bytes_out, error, source, ..Call::default() };
+        let ended = self.current.started + std::time::Duration::from_nanos(total_ns);
+        tally.count(&call, ended);
+    }
+}

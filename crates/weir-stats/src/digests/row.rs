@@ -1,0 +1,208 @@
+//! What is counted of one digest from one origin.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use weir_model::DigestId;
+
+use super::call::{Call, Source};
+use super::spread::Spread;
+use super::sums::{REASONS, Sums};
+use crate::counter::Counter;
+
+/// Bytes of a digest's text that are kept. Nearly all are shorter; the id is that of the whole.
+const TEXT_MAX: usize = 4096;
+/// Bytes of a statement that are kept as a sample.
+const SAMPLE_MAX: usize = 1024;
+/// Error codes that a row counts by themselves; what comes after them is counted as code 0.
+const CODES_MAX: usize = 16;
+
+/// A digest, as far as it is kept.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DigestText {
+    pub id: DigestId,
+    pub text: Box<[u8]>,
+    /// The text is longer than what is kept of it.
+    pub is_cut: bool,
+    /// Nothing in the text speaks against caching its answers.
+    pub is_cacheable: bool,
+}
+
+impl DigestText {
+    pub fn new(id: DigestId, text: &[u8], is_cacheable: bool) -> Arc<Self> {
+        let kept = &text[..text.len().min(TEXT_MAX)];
+        Arc::new(Self { id, text: kept.into(), is_cut: kept.len() < text.len(), is_cacheable })
+    }
+}
+
+/// Who sends a statement, in which schema, and to which server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    pub user: Box<[u8]>,
+    /// The default schema; empty where there is none, or it is not known.
+    pub schema: Box<[u8]>,
+    pub server: Box<str>,
+}
+
+/// The counters of a row.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub calls: Counter,
+    errors: Counter,
+    rows_sent: Counter,
+    rows_affected: Counter,
+    bytes_in: Counter,
+    bytes_out: Counter,
+    hits: Counter,
+    misses: Counter,
+    by_weir: Counter,
+    last_seen: Counter,
+    total: Spread,
+    server: Spread,
+    queue: OnceLock<Box<Spread>>,
+    rare: OnceLock<Box<Rare>>,
+}
+
+/// What most rows never meet.
+#[derive(Debug)]
+struct Rare {
+    codes: Mutex<BTreeMap<u16, u64>>,
+    refused: [Counter; REASONS],
+    pins: [Counter; REASONS],
+}
+
+impl Default for Rare {
+    fn default() -> Self {
+        let none = || std::array::from_fn(|_| Counter::default());
+        Self { codes: Mutex::default(), refused: none(), pins: none() }
+    }
+}
+
+impl Counts {
+    #[inline]
+    pub fn add(&self, call: &Call) {
+        self.calls.inc();
+        self.bytes_in.add(call.bytes_in);
+        self.bytes_out.add(call.bytes_out);
+        self.rows_sent.add(call.rows_sent);
+        self.last_seen.set(call.at);
+        self.total.record(call.total_ns);
+        if call.server_ns != 0 {
+            self.server.record(call.server_ns);
+        }
+        let special = call.rows_affected | call.queue_ns;
+        if special != 0 || call.error.is_some() || call.source != Source::Server {
+            self.add_special(call);
+        }
+    }
+
+    fn add_special(&self, call: &Call) {
+        self.rows_affected.add(call.rows_affected);
+        if call.queue_ns != 0 {
+            self.queue.get_or_init(Box::default).record(call.queue_ns);
+        }
+        match call.source {
+            Source::Server => {}
+            Source::Miss => self.misses.inc(),
+            Source::Hit => self.hits.inc(),
+            Source::Weir => self.by_weir.inc(),
+            Source::Refused(reason) => {
+                if let Some(counter) = self.rare().refused.get(usize::from(reason)) {
+                    counter.inc();
+                }
+            }
+        }
+        if let Some(code) = call.error {
+            self.errors.inc();
+            let mut codes = self.rare().codes.lock();
+            let code = if codes.len() < CODES_MAX || codes.contains_key(&code) { code } else { 0 };
+            *codes.entry(code).or_default() += 1;
+        }
+    }
+
+    /// A statement has made its session keep its connection, for these reasons.
+    pub fn pinned(&self, reasons: u64) {
+        for (_, counter) in self.rare().pins.iter().enumerate().filter(|(bit, _)| reasons >> bit & 1 == 1) {
+            counter.inc();
+        }
+    }
+
+    fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
+    }
+
+    pub fn add_to(&self, sums: &mut Sums, first_seen: u64) {
+        sums.calls += self.calls.get();
+        sums.errors += self.errors.get();
+        sums.rows_sent += self.rows_sent.get();
+        sums.rows_affected += self.rows_affected.get();
+        sums.bytes_in += self.bytes_in.get();
+        sums.bytes_out += self.bytes_out.get();
+        sums.hits += self.hits.get();
+        sums.misses += self.misses.get();
+        sums.by_weir += self.by_weir.get();
+        sums.seen(first_seen, self.last_seen.get());
+        self.total.add_to(&mut sums.total);
+        self.server.add_to(&mut sums.server);
+        if let Some(queue) = self.queue.get() {
+            queue.add_to(&mut sums.queue);
+        }
+        let Some(rare) = self.rare.get() else { return };
+        for (code, count) in rare.codes.lock().iter() {
+            *sums.codes.entry(*code).or_default() += count;
+        }
+        let sum = |sums: &mut [u64], counters: &[Counter]| {
+            sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
+        };
+        sum(&mut sums.refused, &rare.refused);
+        sum(&mut sums.pins, &rare.pins);
+    }
+
+    fn held(&self) -> usize {
+        let queue = self.queue.get().map_or(0, |queue| size_of::<Spread>() + queue.held());
+        let rare = self.rare.get().map_or(0, |_| size_of::<Rare>());
+        self.total.held() + self.server.held() + queue + rare
+    }
+}
+
+/// A row of a table.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// No other row of the table ever has it.
+    pub serial: u64,
+    pub digest: Arc<DigestText>,
+    pub origin: Arc<Origin>,
+    pub origin_number: u32,
+    pub sample: Box<[u8]>,
+    pub first_seen: u64,
+    /// `calls` when it was last looked whether the row is used.
+    pub looked_at: Counter,
+    pub counts: Counts,
+}
+
+impl Row {
+    pub fn new(
+        serial: u64,
+        digest: Arc<DigestText>,
+        (origin, origin_number): (Arc<Origin>, u32),
+        sample: &[u8],
+        first_seen: u64,
+    ) -> Self {
+        let sample = sample[..sample.len().min(SAMPLE_MAX)].into();
+        let counts = Counts::default();
+        counts.last_seen.set(first_seen);
+        let looked_at = Counter::default();
+        Self { serial, digest, origin, origin_number, sample, first_seen, looked_at, counts }
+    }
+
+    pub fn add_to(&self, sums: &mut Sums) {
+        self.counts.add_to(sums, self.first_seen);
+    }
+
+    /// Bytes of memory, with all that it holds.
+    pub fn bytes(&self) -> usize {
+        let text = size_of::<DigestText>() + self.digest.text.len();
+        size_of::<Self>() + text + self.sample.len() + self.counts.held()
+    }
+}

@@ -1,0 +1,52 @@
+//! A histogram that takes memory for the durations that occur, as most rows see a few powers of two.
+
+use std::sync::OnceLock;
+
+use crate::counter::Counter;
+use crate::histogram::{HistogramSnapshot, MAX_EXP, MIN_EXP, SUB_BITS, SUBS};
+
+/// Powers of two that share a piece of memory.
+const OCTAVES: usize = 2;
+const BUCKETS: usize = OCTAVES * SUBS;
+const PIECES: usize = (MAX_EXP - MIN_EXP) as usize / OCTAVES;
+
+/// As [`crate::Histogram`], with the same buckets. One writer, any readers.
+#[derive(Debug, Default)]
+pub(super) struct Spread {
+    sum_ns: Counter,
+    below: Counter,
+    above: Counter,
+    pieces: [OnceLock<Box<[Counter; BUCKETS]>>; PIECES],
+}
+
+impl Spread {
+    #[inline]
+    pub fn record(&self, ns: u64) {
+        self.sum_ns.add(ns);
+        let exp = 63 - (ns | 1).leading_zeros();
+        if exp < MIN_EXP {
+            return self.below.inc();
+        }
+        let octave = (exp - MIN_EXP) as usize;
+        let Some(piece) = self.pieces.get(octave / OCTAVES) else { return self.above.inc() };
+        let sub = (ns >> (exp - SUB_BITS)) as usize % SUBS;
+        let piece = piece.get_or_init(Box::default);
+        piece[octave % OCTAVES * SUBS + sub].inc();
+    }
+
+    pub fn add_to(&self, sum: &mut HistogramSnapshot) {
+        sum.add_bucket(0, self.below.get());
+        for (at, piece) in self.pieces.iter().enumerate() {
+            for (bucket, count) in piece.get().into_iter().flat_map(|piece| piece.iter()).enumerate() {
+                sum.add_bucket(1 + at * BUCKETS + bucket, count.get());
+            }
+        }
+        sum.add_bucket(1 + PIECES * BUCKETS, self.above.get());
+        sum.add_sum(self.sum_ns.get());
+    }
+
+    /// Bytes of memory beside itself.
+    pub fn held(&self) -> usize {
+        self.pieces.iter().filter(|piece| piece.get().is_some()).count() * size_of::<[Counter; BUCKETS]>()
+    }
+}

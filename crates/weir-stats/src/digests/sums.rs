@@ -1,0 +1,98 @@
+use std::collections::BTreeMap;
+
+use crate::histogram::HistogramSnapshot;
+
+/// Reasons that can be told apart, of refusals and of pins.
+pub const REASONS: usize = 64;
+
+/// What one row, or several, have counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sums {
+    /// Statements that were answered.
+    pub calls: u64,
+    /// Those of them that were answered with an error.
+    pub errors: u64,
+    pub rows_sent: u64,
+    pub rows_affected: u64,
+    /// With the headers of packets.
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    /// Statements answered by the cache.
+    pub hits: u64,
+    /// Statements for which the cache had nothing.
+    pub misses: u64,
+    /// Statements that Weir answered by itself.
+    pub by_weir: u64,
+    /// In seconds since the tables were made; `u64::MAX` if never.
+    pub first_seen: u64,
+    pub last_seen: u64,
+    /// How long statements took as their clients saw it, how long they waited to be sent, and how long the server took.
+    pub total: HistogramSnapshot,
+    pub queue: HistogramSnapshot,
+    pub server: HistogramSnapshot,
+    /// Errors by code; 0 stands for codes that came after a row had met sixteen others.
+    pub codes: BTreeMap<u16, u64>,
+    /// Statements that the cache left alone, by the number of the reason.
+    pub refused: [u64; REASONS],
+    /// How often a statement has made its session keep its connection, by the number of the reason.
+    pub pins: [u64; REASONS],
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            calls: 0,
+            errors: 0,
+            rows_sent: 0,
+            rows_affected: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            hits: 0,
+            misses: 0,
+            by_weir: 0,
+            first_seen: u64::MAX,
+            last_seen: 0,
+            total: HistogramSnapshot::default(),
+            queue: HistogramSnapshot::default(),
+            server: HistogramSnapshot::default(),
+            codes: BTreeMap::new(),
+            refused: [0; REASONS],
+            pins: [0; REASONS],
+        }
+    }
+}
+
+impl Sums {
+    pub(super) fn seen(&mut self, first: u64, last: u64) {
+        self.first_seen = self.first_seen.min(first);
+        self.last_seen = self.last_seen.max(last);
+    }
+
+    /// Adds those of others.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.rows_sent += other.rows_sent;
+        self.rows_affected += other.rows_affected;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.by_weir += other.by_weir;
+        self.seen(other.first_seen, other.last_seen);
+        self.total.merge(&other.total);
+        self.queue.merge(&other.queue);
+        self.server.merge(&other.server);
+        for (code, count) in &other.codes {
+            *self.codes.entry(*code).or_default() += count;
+        }
+        let add = |mine: &mut [u64], theirs: &[u64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        add(&mut self.refused, &other.refused);
+        add(&mut self.pins, &other.pins);
+    }
+
+    /// What the server takes on average for a statement that it answers, in nanoseconds; `None` if it never was asked.
+    pub fn server_mean(&self) -> Option<u64> {
+        self.server.sum_ns().checked_div(self.server.count())
+    }
+}

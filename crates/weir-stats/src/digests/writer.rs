@@ -1,0 +1,182 @@
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::row::{DigestText, Origin, Row};
+use super::{Call, Table};
+
+/// Rows among which the one goes that was used least: enough that a busy one is not hit, few enough to look at for each
+/// new digest.
+const CANDIDATES: usize = 16;
+
+/// Where a statement is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    index: u32,
+    serial: u64,
+}
+
+/// Finds rows and counts in them. Only the thread of its worker has it.
+#[derive(Debug)]
+pub struct Writer {
+    table: Arc<Table>,
+    /// The same as those of the table, to be reached without its lock.
+    pub(super) rows: Vec<Arc<Row>>,
+    pub(super) places: HashMap<Key, u32, foldhash::fast::FixedState>,
+    pub(super) origins: HashMap<Arc<Origin>, u32, foldhash::fast::FixedState>,
+    next_origin: u32,
+    next_serial: u64,
+    /// Where eviction looks next.
+    hand: usize,
+    emptied: u64,
+}
+
+/// By its bytes: two texts may share an id by chance.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    digest: Arc<DigestText>,
+    origin: u32,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.digest.id.0);
+        state.write_u32(self.origin);
+    }
+}
+
+impl Writer {
+    /// `seed` is a random number: clients choose what is hashed.
+    pub fn new(table: Arc<Table>, seed: u64) -> Self {
+        let hasher = foldhash::fast::FixedState::with_seed(seed);
+        let emptied = table.emptied.load(Relaxed);
+        Self {
+            table,
+            rows: Vec::new(),
+            places: HashMap::with_hasher(hasher.clone()),
+            origins: HashMap::with_hasher(hasher),
+            next_origin: 0,
+            next_serial: 0,
+            hand: 0,
+            emptied,
+        }
+    }
+
+    /// The number of an origin. It means the same as long as the writer lives.
+    pub fn origin(&mut self, origin: Origin) -> (Arc<Origin>, u32) {
+        if let Some((known, number)) = self.origins.get_key_value(&origin) {
+            return (Arc::clone(known), *number);
+        }
+        if self.origins.len() > self.table.capacity {
+            // Those that no row and no session has. They get another number when they come again.
+            self.origins.retain(|origin, _| Arc::strong_count(origin) > 1);
+        }
+        let (origin, number) = (Arc::new(origin), self.next_origin);
+        self.next_origin = self.next_origin.wrapping_add(1);
+        self.origins.insert(Arc::clone(&origin), number);
+        (origin, number)
+    }
+
+    /// Whether a slot is still that of its statement.
+    #[inline]
+    pub fn is_current(&self, slot: Slot) -> bool {
+        self.row(slot).is_some() && self.table.emptied.load(Relaxed) == self.emptied
+    }
+
+    #[inline]
+    fn row(&self, slot: Slot) -> Option<&Row> {
+        self.rows.get(slot.index as usize).map(|row| &**row).filter(|row| row.serial == slot.serial)
+    }
+
+    /// The slot of a digest. `sample` is a statement with it, `now` seconds since the tables were made.
+    pub fn slot(
+        &mut self,
+        digest: &Arc<DigestText>,
+        origin: (&Arc<Origin>, u32),
+        sample: &[u8],
+        now: u64,
+    ) -> Slot {
+        self.follow();
+        let key = Key { digest: Arc::clone(digest), origin: origin.1 };
+        if let Some(index) = self.places.get(&key) {
+            let serial = self.rows.get(*index as usize).map_or(0, |row| row.serial);
+            return Slot { index: *index, serial };
+        }
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let origin = (Arc::clone(origin.0), origin.1);
+        let row = Arc::new(Row::new(serial, Arc::clone(digest), origin, sample, now));
+        loop {
+            let placed = match self.rows.len() < self.table.capacity {
+                true => self.push(&row),
+                false => self.replace_one(&row),
+            };
+            match placed {
+                Some(index) => {
+                    self.places.insert(key, index);
+                    return Slot { index, serial };
+                }
+                // The table was emptied by somebody else just now.
+                None => self.follow(),
+            }
+        }
+    }
+
+    fn push(&mut self, row: &Arc<Row>) -> Option<u32> {
+        let pushed = self.table.push(row, self.emptied);
+        pushed.then(|| {
+            self.rows.push(Arc::clone(row));
+            self.rows.len() as u32 - 1
+        })
+    }
+
+    /// Throws out the row that was used least since it was last looked at, among the next few.
+    fn replace_one(&mut self, row: &Arc<Row>) -> Option<u32> {
+        let (mut least, mut victim) = (u64::MAX, 0);
+        for _ in 0..CANDIDATES.min(self.rows.len()) {
+            self.hand = (self.hand + 1) % self.rows.len();
+            let Some(candidate) = self.rows.get(self.hand) else { continue };
+            let calls = candidate.counts.calls.get();
+            let used = calls - candidate.looked_at.get();
+            candidate.looked_at.set(calls);
+            if used < least {
+                (least, victim) = (used, self.hand);
+            }
+        }
+        if !self.table.replace(victim, row, self.emptied) {
+            return None;
+        }
+        let old = std::mem::replace(self.rows.get_mut(victim)?, Arc::clone(row));
+        self.places.remove(&Key { digest: Arc::clone(&old.digest), origin: old.origin_number });
+        Some(victim as u32)
+    }
+
+    /// Forgets its rows if the table was emptied.
+    fn follow(&mut self) {
+        let emptied = self.table.emptied.load(Relaxed);
+        if emptied != self.emptied {
+            self.emptied = emptied;
+            self.rows.clear();
+            self.places.clear();
+            self.hand = 0;
+        }
+    }
+
+    /// Counts a statement that was answered. One whose row has gone meanwhile is counted with the others.
+    #[inline]
+    pub fn count(&self, slot: Slot, call: &Call) {
+        match self.row(slot) {
+            Some(row) if self.table.emptied.load(Relaxed) == self.emptied => row.counts.add(call),
+            _ => self.table.count_other(call),
+        }
+    }
+
+    /// A statement has made its session keep its connection: bit `n` of `reasons` is the reason with that number.
+    pub fn pinned(&self, slot: Slot, reasons: u64) {
+        match self.row(slot) {
+            Some(row) if self.is_current(slot) => row.counts.pinned(reasons),
+            _ => self.table.pinned_other(reasons),
+        }
+    }
+}

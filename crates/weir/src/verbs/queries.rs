@@ -1,0 +1,190 @@
+//! `weir queries ...`
+
+use super::show::{ago, bytes, pairs, reasons, seconds, table};
+use super::{Asked, escaped};
+use crate::cli::{QueriesArgs, QueriesList, QueriesVerb};
+use anyhow::Result;
+use std::collections::BTreeMap;
+use weir_admin::{Quadrant, Queries, Query, QueryCounts, QueryShown, Reset, Times};
+
+/// Characters of a digest in a table.
+const DIGEST_SHOWN: usize = 60;
+
+pub fn run(args: QueriesArgs) -> Result<()> {
+    let QueriesArgs { verb, list, at } = args;
+    match verb {
+        None if list.quadrants => {
+            let path = path(&QueriesList { limit: Some(10_000), ..list });
+            Asked::new(&at)?.get(&path)?.show(|queries| by_quadrant(queries, list.limit.unwrap_or(5)))
+        }
+        None => Asked::new(&at)?.get(&path(&list))?.show(all),
+        Some(QueriesVerb::Show { id, at }) => {
+            Asked::new(&at)?.get(&format!("/queries/{}", escaped(&id)))?.show(one)
+        }
+        Some(QueriesVerb::Reset { at }) => Asked::new(&at)?
+            .post("/queries/reset", &())?
+            .show(|reset: &Reset| format!("forgot {} rows; counting goes on", reset.rows)),
+    }
+}
+
+fn path(list: &QueriesList) -> String {
+    let limit = list.limit.map(|limit| limit.to_string());
+    let given = [("sort", &list.sort), ("limit", &limit), ("user", &list.user), ("schema", &list.schema)];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    format!("/queries?{}", query.join("&"))
+}
+
+const COLUMNS: [&str; 11] =
+    ["id", ">calls", ">total", ">mean", ">p99", ">errors", ">hits", ">saved", "user", "schema", "digest"];
+
+fn row(query: &Query) -> Vec<String> {
+    let c = &query.counts;
+    vec![
+        query.id.clone(),
+        c.calls.to_string(),
+        seconds(c.total.sum_seconds),
+        optional(c.total.mean_seconds),
+        optional(c.total.p99_seconds),
+        c.errors.to_string(),
+        c.hits.to_string(),
+        optional(c.saved_seconds),
+        query.user.clone(),
+        query.schema.clone(),
+        short(&query.digest),
+    ]
+}
+
+fn all(queries: &Queries) -> String {
+    if !queries.enabled {
+        return "nothing is counted: analytics.enabled is off\n".to_owned();
+    }
+    if queries.queries.is_empty() {
+        return "no statement was counted\n".to_owned();
+    }
+    let mut text = table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
+    if queries.queries.len() < queries.rows {
+        text.push_str(&format!("\n{} of {} rows: --limit shows more\n", queries.queries.len(), queries.rows));
+    }
+    text + &others(queries)
+}
+
+fn others(queries: &Queries) -> String {
+    match &queries.other {
+        Some(other) if other.calls > 0 => format!(
+            "others: {} calls, {} in total, of {} rows that have made room (analytics.digests)\n",
+            other.calls,
+            seconds(other.total.sum_seconds),
+            queries.evicted
+        ),
+        _ => String::new(),
+    }
+}
+
+fn by_quadrant(queries: &Queries, shown: usize) -> String {
+    if !queries.enabled {
+        return all(queries);
+    }
+    let mut text = String::new();
+    for sum in &queries.quadrants {
+        let name = match sum.quadrant {
+            Quadrant::OftenSlow => "often and slow: cache these, or give them an index",
+            Quadrant::OftenFast => "often and fast: cheap one by one; caching spares connections",
+            Quadrant::SeldomSlow => "seldom and slow: reports; look at their plans",
+            Quadrant::SeldomFast => "seldom and fast: leave them alone",
+        };
+        let total = seconds(sum.total_seconds);
+        text.push_str(&format!("{name}\n{} rows, {} calls, {total} in total\n", sum.rows, sum.calls));
+        let rows = queries.queries.iter().filter(|query| query.quadrant == sum.quadrant).take(shown);
+        if sum.rows > 0 {
+            text.push_str(&table(&COLUMNS, rows.map(row)));
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    text + &others(queries)
+}
+
+fn one(query: &QueryShown) -> String {
+    let cut = if query.digest_cut { " ..." } else { "" };
+    let mut text = format!("{}\n{}{cut}\n\n{}", query.id, query.digest, every(&query.all));
+    if let Some(sample) = query.rows.iter().find_map(|row| row.sample.as_ref()) {
+        text.push_str(&format!("\nfor example\n{sample}\n"));
+    }
+    let header = ["user", "schema", "server", ">calls", ">total", ">mean", ">p99", ">errors", ">hits"];
+    let rows = query.rows.iter().map(|row| {
+        let c = &row.counts;
+        vec![
+            row.user.clone(),
+            row.schema.clone(),
+            row.server.clone(),
+            c.calls.to_string(),
+            seconds(c.total.sum_seconds),
+            optional(c.total.mean_seconds),
+            optional(c.total.p99_seconds),
+            c.errors.to_string(),
+            c.hits.to_string(),
+        ]
+    });
+    text.push_str(&format!("\n{}\n", table(&header, rows)));
+    text
+}
+
+/// Every counter that says something.
+fn every(c: &QueryCounts) -> String {
+    let codes: BTreeMap<String, u64> = c.error_codes.iter().map(|(code, n)| (code.to_string(), *n)).collect();
+    let some = |count: u64, text: String| if count == 0 { String::new() } else { text };
+    pairs(&[
+        ("calls", c.calls.to_string()),
+        ("seen", format!("first {}, last {}", ago(c.first_seen), ago(c.last_seen))),
+        ("total", times(&c.total)),
+        ("waited", some(c.queue.count, times(&c.queue))),
+        ("server", some(c.server_time.count, times(&c.server_time))),
+        ("rows", format!("{} sent, {} affected", c.rows_sent, c.rows_affected)),
+        ("bytes", format!("{} in, {} out", bytes(c.bytes_in), bytes(c.bytes_out))),
+        ("errors", some(c.errors, format!("{}: {}", c.errors, reasons(&codes)))),
+        (
+            "cache",
+            format!(
+                "{} hits, {} misses, {} of the server saved",
+                c.hits,
+                c.misses,
+                optional(c.saved_seconds)
+            ),
+        ),
+        ("refused", reasons(&c.refused)),
+        (
+            "regret",
+            match c.regret_seconds {
+                0.0 => String::new(),
+                regret => format!("{} of the server for what no rule lets the cache answer", seconds(regret)),
+            },
+        ),
+        ("by Weir", some(c.answered_by_weir, c.answered_by_weir.to_string())),
+        ("pins", reasons(&c.pins)),
+    ])
+}
+
+fn times(times: &Times) -> String {
+    let percentile = |p: Option<f64>| optional(p);
+    format!(
+        "{} in {} statements; mean {}, p50 {}, p95 {}, p99 {}",
+        seconds(times.sum_seconds),
+        times.count,
+        optional(times.mean_seconds),
+        percentile(times.p50_seconds),
+        percentile(times.p95_seconds),
+        percentile(times.p99_seconds)
+    )
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), seconds)
+}
+
+fn short(digest: &str) -> String {
+    match digest.char_indices().nth(DIGEST_SHOWN) {
+        Some((at, _)) => format!("{}...", &digest[..at]),
+        None => digest.to_owned(),
+    }
+}

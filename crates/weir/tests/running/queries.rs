@@ -1,0 +1,296 @@
+//! What is counted of statements by digest, and how it is shown.
+
+use serde_json::{Value, json};
+use weir_testkit::client::command::{self, Param};
+
+use crate::api_kit::*;
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const SESSION: &str = "sharing = \"session\"\n";
+const TRANSACTION: &str = "sharing = \"transaction\"\n";
+const POINT: &str = "SELECT `v` FROM `t` WHERE `id` = ?";
+
+/// The rows of all statements in this schema.
+fn rows(weir: &Weir, schema: &str) -> Vec<Value> {
+    let told = told_json(weir, &["queries", "--limit", "1000", "--schema", schema]);
+    told["queries"].as_array().unwrap().clone()
+}
+
+/// The row of this digest.
+#[track_caller]
+fn row_of(rows: &[Value], digest: &str) -> Value {
+    let mut found = rows.iter().filter(|row| row["digest"] == digest);
+    let row = found.next().unwrap_or_else(|| panic!("{digest}: {rows:#?}"));
+    assert!(found.next().is_none(), "{digest}: {rows:#?}");
+    row.clone()
+}
+
+fn sum(rows: &[Value], name: &str) -> u64 {
+    rows.iter().map(|row| row[name].as_u64().unwrap()).sum()
+}
+
+/// What is counted in this row: calls, errors, rows sent and affected.
+fn told_of(row: &Value) -> [u64; 4] {
+    ["calls", "errors", "rows_sent", "rows_affected"].map(|name| row[name].as_u64().unwrap())
+}
+
+#[tokio::test]
+async fn counters_say_what_a_workload_did() {
+    for (flavor, server) in &both() {
+        for (mode, name) in [(SESSION, "qu_work_s"), (TRANSACTION, "qu_work_t")] {
+            let at = format!("{flavor:?} {mode}");
+            table(server, name).await;
+            let other = format!("{name}_2");
+            table(server, &other).await;
+            let weir = sharing(server, 4, mode, "");
+            let [mut one, mut two] = clients(&weir, name).await;
+            let mut bytes = 0;
+            for id in [1, 2, 3, 17] {
+                let response = one.query(format!("SELECT v FROM t WHERE id={id}")).await.unwrap();
+                bytes += response.packets.iter().map(|packet| packet.payload.len() as u64 + 4).sum::<u64>();
+            }
+            let prepared = two.prepare("select v from t where id = ?").await.unwrap();
+            for id in [2, 3, 17] {
+                execute(&mut two, prepared.id, &[Param::Int(id)], true).await;
+            }
+            two.command(command::PING, b"").await.unwrap();
+            one.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
+            one.run("INSERT INTO t VALUES (5, 'x'), (6, 'y'), (7, 'z')").await.unwrap();
+            for _ in 0..2 {
+                assert!(one.query("INSERT INTO t VALUES (1, 'again')").await.unwrap().err().is_some());
+            }
+            one.run("UPDATE t SET v = 'five' WHERE id IN (4, 5)").await.unwrap();
+            one.run("SELECT v FROM t ORDER BY 1 LIMIT 2").await.unwrap();
+            one.run("SELECT v FROM t ORDER BY 2 LIMIT 2").await.unwrap_err();
+            shown(&mut one, "client_id").await;
+            one.run(&format!("USE {other}")).await.unwrap();
+            one.run("SELECT v FROM t WHERE id=1").await.unwrap();
+            one.command(command::INIT_DB, name.as_bytes()).await.unwrap();
+            one.run("SELECT v FROM t WHERE id=1").await.unwrap();
+
+            let counted = rows(&weir, name);
+            let point = row_of(&counted, POINT);
+            assert_eq!(told_of(&point), [8, 0, 6, 0], "{at}");
+            assert_eq!(told_of(&row_of(&counted, "INSERT INTO `t` VALUES (...)")), [3, 2, 0, 1], "{at}");
+            let insert = row_of(&counted, "INSERT INTO `t` VALUES (...)");
+            assert_eq!(insert["error_codes"], json!({"1062": 2}), "{at}");
+            let many = row_of(&counted, "INSERT INTO `t` VALUES (...) /* , ... */");
+            assert_eq!(told_of(&many), [1, 0, 0, 3], "{at}");
+            let update = row_of(&counted, "UPDATE `t` SET `v` = ? WHERE `id` IN (...)");
+            assert_eq!(told_of(&update), [1, 0, 0, 2], "{at}");
+            assert_eq!(
+                told_of(&row_of(&counted, "SELECT `v` FROM `t` ORDER BY 1 LIMIT ?")),
+                [1, 0, 2, 0],
+                "{at}"
+            );
+            assert_eq!(
+                told_of(&row_of(&counted, "SELECT `v` FROM `t` ORDER BY 2 LIMIT ?")),
+                [1, 1, 0, 0],
+                "{at}"
+            );
+            assert_eq!(told_of(&row_of(&rows(&weir, &other), POINT)), [1, 0, 1, 0], "{at}");
+            let own = row_of(&counted, "SHOW `WEIR` SESSION");
+            assert_eq!((&own["answered_by_weir"], &own["calls"]), (&json!(1), &json!(1)), "{at}");
+            assert_eq!(own["server_time"]["count"], 0, "{at}");
+
+            let all = told_json(&weir, &["queries", "--limit", "1000"]);
+            let all = all["queries"].as_array().unwrap();
+            let queries = metric(&weir, "weir_commands_total{command=\"query\"}").await;
+            let executions = metric(&weir, "weir_commands_total{command=\"stmt_execute\"}").await;
+            assert_eq!(sum(all, "calls") as f64, queries + executions, "{at}");
+            for row in all {
+                assert_eq!(row["total"]["count"], row["calls"], "{at}");
+                assert_eq!(row["sample"], Value::Null, "{at}");
+                let (server, total) = (&row["server_time"]["sum_seconds"], &row["total"]["sum_seconds"]);
+                assert!(server.as_f64() <= total.as_f64(), "{at} {row:#}");
+                assert!(row["first_seen"].as_u64() <= row["last_seen"].as_u64(), "{at}");
+            }
+            // The text of a statement, with COM_QUERY and a header, and what query attributes take.
+            let shortest = "SELECT v FROM t WHERE id=1".len() as u64 + 5;
+            assert!(point["bytes_in"].as_u64().unwrap() >= 5 * shortest, "{at}");
+            assert!(point["bytes_out"].as_u64().unwrap() > bytes, "{at}");
+        }
+    }
+}
+
+/// With several workers, and statements that end in an order of their own, no count is lost.
+#[tokio::test]
+async fn all_workers_are_added_up() {
+    for (flavor, server) in &both() {
+        table(server, "qu_workers").await;
+        let weir = weir_with(server, "[runtime]\nworkers = 3\n");
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..6u32 {
+            let mut client = client(&weir, "qu_workers").await;
+            tasks.spawn(async move {
+                for id in 0..50 {
+                    client.run(&format!("SELECT v FROM t WHERE id = {}", id * n)).await.unwrap();
+                }
+                client
+            });
+        }
+        tasks.join_all().await;
+        let rows = rows(&weir, "qu_workers");
+        let point = row_of(&rows, POINT);
+        assert_eq!(point["calls"], 300, "{flavor:?}");
+        assert_eq!((&point["total"]["count"], &point["server_time"]["count"]), (&json!(300), &json!(300)));
+    }
+}
+
+#[tokio::test]
+async fn what_the_cache_did_is_told_and_a_rule_is_made_of_a_digest() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["qu_cache_t", "qu_cache_s"]) {
+            let at = format!("{flavor:?} {mode}");
+            table(server, name).await;
+            // A rule for this user makes even sessions of their own such that they can be served.
+            let elsewhere = ALL.replace("kind = \"read\"", "table = \"elsewhere\"");
+            let weir = sharing(server, 4, mode, &elsewhere);
+            let [mut client] = clients(&weir, name).await;
+            for _ in 0..3 {
+                assert_eq!(value(&mut client, 1).await, "one");
+            }
+            let point = row_of(&rows(&weir, name), POINT);
+            assert!(point["regret_seconds"].as_f64().unwrap() > 0.0, "{at}");
+            assert_eq!((&point["hits"], &point["cacheable"]), (&json!(0), &json!(true)), "{at}");
+
+            let id = point["id"].as_str().unwrap();
+            let said = told(&weir, &["rules", "add", "--from-digest", id, "--cache", "5m"]);
+            assert!(said.contains(&format!("rule digest-{id} added")), "{said}");
+            assert!(file(&weir).contains(POINT) && file(&weir).contains("ttl = \"5m\""), "{}", file(&weir));
+            for _ in 0..5 {
+                assert_eq!(value(&mut client, 1).await, "one");
+            }
+            client.run("/*nocache*/ SELECT v FROM t WHERE id=1").await.unwrap();
+            let shown = told_json(&weir, &["queries", "show", id]);
+            let all = &shown["all"];
+            assert_eq!(
+                (&all["calls"], &all["hits"], &all["misses"]),
+                (&json!(9), &json!(4), &json!(1)),
+                "{at}"
+            );
+            assert_eq!(all["refused"], json!({"bypass": 1}), "{at}");
+            assert_eq!((&all["rows_sent"], &all["server_time"]["count"]), (&json!(9), &json!(5)), "{at}");
+            let (saved, server_time) = (&all["saved_seconds"], &all["server_time"]["sum_seconds"]);
+            let (saved, server_time) = (saved.as_f64().unwrap(), server_time.as_f64().unwrap());
+            assert!((saved - server_time / 5.0 * 4.0).abs() < 1e-6, "{at} {saved} {server_time}");
+            let text = told(&weir, &["queries", "show", id]);
+            assert!(text.contains(POINT) && text.contains("4 hits, 1 misses"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pins_and_waits_are_told() {
+    let server = server(Flavor::MySql);
+    table(&server, "qu_pins").await;
+    let weir = sharing(&server, 1, TRANSACTION, "");
+    let [mut one, mut two] = clients(&weir, "qu_pins").await;
+    let (slept, waited) = tokio::join!(one.run("SELECT SLEEP(0.2)"), async {
+        until("the first has the connection", async || {
+            (metric(&weir, "weir_pool_connections_idle").await == 0.0).then_some(())
+        })
+        .await;
+        two.run("SELECT v FROM t WHERE id=1").await
+    });
+    slept.unwrap();
+    waited.unwrap();
+    one.run("BEGIN").await.unwrap();
+    one.run("COMMIT").await.unwrap();
+    let counted = rows(&weir, "qu_pins");
+    let point = row_of(&counted, POINT);
+    assert_eq!(point["queue"]["count"], 1, "{point:#}");
+    let (queue, total) = (&point["queue"]["sum_seconds"], &point["total"]["sum_seconds"]);
+    assert!(queue.as_f64() > Some(0.0) && queue.as_f64() < total.as_f64(), "{point:#}");
+    assert_eq!(row_of(&counted, "BEGIN")["pins"], json!({"transaction": 1}));
+}
+
+#[tokio::test]
+async fn the_table_is_bounded_and_sums_stay_exact() {
+    let server = server(Flavor::MariaDb);
+    table(&server, "qu_bound").await;
+    for mode in [SESSION, TRANSACTION] {
+        let weir = sharing(&server, 4, mode, "[analytics]\ndigests = 100\nsamples = true\n");
+        let [mut client] = clients(&weir, "qu_bound").await;
+        for n in 0..400 {
+            client.run(&format!("SELECT v AS c{n} FROM t WHERE id = 1")).await.unwrap();
+            client.run(&format!("SELECT id FROM t WHERE v = '{n}'")).await.unwrap();
+        }
+        let told = told_json(&weir, &["queries", "--limit", "1000"]);
+        let rows = told["queries"].as_array().unwrap();
+        assert_eq!((rows.len(), &told["rows"]), (100, &json!(100)), "{mode}");
+        assert_eq!(sum(rows, "calls") + told["other"]["calls"].as_u64().unwrap(), 800, "{mode}");
+        let busy = row_of(rows, "SELECT `id` FROM `t` WHERE `v` = ?");
+        assert_eq!(
+            (&busy["calls"], &busy["sample"]),
+            (&json!(400), &json!("SELECT id FROM t WHERE v = '0'"))
+        );
+        assert_eq!(metric(&weir, "weir_digests_rows").await, 100.0);
+        assert_eq!(metric(&weir, "weir_digests_evicted_total").await, 301.0);
+        let bytes = metric(&weir, "weir_digests_memory_bytes").await;
+        assert!((10_000.0..200_000.0).contains(&bytes), "{bytes}");
+        assert!(told_text(&weir).contains("others: 301 calls"), "{}", told_text(&weir));
+
+        assert!(self::told(&weir, &["queries", "reset"]).contains("forgot 100 rows"));
+        assert_eq!(self::told(&weir, &["queries"]), "no statement was counted\n");
+        client.run("SELECT id FROM t WHERE v = 'again'").await.unwrap();
+        assert_eq!(row_of(&self::rows(&weir, "qu_bound"), "SELECT `id` FROM `t` WHERE `v` = ?")["calls"], 1);
+    }
+}
+
+fn told_text(weir: &Weir) -> String {
+    told(weir, &["queries", "--sort", "calls", "--limit", "3"])
+}
+
+#[tokio::test]
+async fn what_is_asked_for_is_shown() {
+    let server = server(Flavor::MariaDb);
+    table(&server, "qu_asked").await;
+    let weir = sharing(&server, 4, SESSION, "");
+    let [mut client] = clients(&weir, "qu_asked").await;
+    for _ in 0..5 {
+        client.run("SELECT v FROM t WHERE id=1").await.unwrap();
+    }
+    client.run("SELECT COUNT(*) FROM t").await.unwrap();
+    client.run("SELECT SLEEP(0.05)").await.unwrap();
+    let of = |row: &Value, figure: &str| row.pointer(figure).and_then(Value::as_f64).unwrap();
+    for (sort, figure) in [
+        ("calls", "/calls"),
+        ("total", "/total/sum_seconds"),
+        ("mean", "/total/mean_seconds"),
+        ("p99", "/total/p99_seconds"),
+        ("saved", "/saved_seconds"),
+        ("regret", "/regret_seconds"),
+        ("errors", "/errors"),
+        ("rows", "/rows_sent"),
+    ] {
+        let told = told_json(&weir, &["queries", "--sort", sort, "--schema", "qu_asked"]);
+        let rows = told["queries"].as_array().unwrap();
+        assert_eq!(rows.len(), 3, "{rows:#?}");
+        assert!(rows.is_sorted_by(|a, b| of(a, figure) >= of(b, figure)), "{sort}: {rows:#?}");
+    }
+    assert!(told_json(&weir, &["queries", "--user", "nobody"])["queries"].as_array().unwrap().is_empty());
+    let text = told(&weir, &["queries", "--quadrants"]);
+    for heading in ["often and slow", "often and fast", "seldom and slow", "seldom and fast"] {
+        assert!(text.contains(heading), "{text}");
+    }
+    assert!(refused_with(&weir, &["queries", "show", "0123456789abcdef"]).contains("0123456789abcdef"));
+    for bad in ["sort=cost", "limit=0", "limit=x", "what=1"] {
+        let host = format!("Host: {}\r\n", weir.admin_addr());
+        let (status, body) = request(&weir, &format!("GET /api/v1/queries?{bad}"), &host, "").await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!("bad_request")), "{bad} {body}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_counted_where_it_is_off() {
+    let server = server(Flavor::MariaDb);
+    table(&server, "qu_off").await;
+    let weir = sharing(&server, 4, SESSION, "[analytics]\nenabled = false\n");
+    let [mut client] = clients(&weir, "qu_off").await;
+    assert_eq!(value(&mut client, 1).await, "one");
+    assert!(told(&weir, &["queries"]).contains("analytics.enabled is off"));
+    assert_eq!(told_json(&weir, &["queries"])["enabled"], false);
+}
