@@ -137,7 +137,7 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     }
     let (said, response) = heard(next.run(request)).await;
     tracing::info!(event = "audit", caller = %caller.name, role = caller.role.as_str(), peer = %peer, method = %method,
-        path = %shown(&path), said = %said, status = response.status().as_u16(), "the admin address was asked for a change");
+        path = %shown(&path), said = ?said, status = response.status().as_u16(), "the admin address was asked for a change");
     response
 }
 

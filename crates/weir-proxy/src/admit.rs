@@ -142,7 +142,7 @@ impl Admission {
         if let Some(err) = self.refused.take() {
             return Admitted::No(err);
         }
-        self.placing = turn == Turn::Place;
+        self.placing |= turn == Turn::Place;
         while let Some(claim) = self.claims.get(self.passed[turn as usize]) {
             let now = Instant::now();
             let queue = terms(rules, claim.rule).map_or(Duration::ZERO, |terms| terms.queue);

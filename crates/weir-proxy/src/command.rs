@@ -7,6 +7,7 @@ use crate::session::{Exit, Phase, Session};
 use crate::sharing::Known;
 use std::task::Context;
 use std::time::Instant;
+use weir_cache::Refusal;
 use weir_model::{CloseReason, ServerFamily};
 use weir_net::send_before_close;
 use weir_session::Schema;
@@ -44,7 +45,9 @@ impl Session {
             }
             Request::Begun { so_far, .. } => {
                 let limit = self.limits.statement_bytes.min(weir_net::SCRATCH / 2);
-                if must_be_whole(so_far[0]) && bytes.len() < limit {
+                let is_execution = matches!(so_far[0], com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
+                let is_wanted = must_be_whole(so_far[0]) || (is_execution && self.worker.shared.rules_act());
+                if is_wanted && bytes.len() < limit {
                     return Ok(0);
                 }
                 self.begun(cx, so_far, bytes)
@@ -339,6 +342,10 @@ impl Session {
         taken: usize,
         err: &ErrPacket,
     ) -> Result<(), Exit> {
+        if let Some(filling) = self.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) {
+            // Others wait for its answer.
+            filling.give_up(Refusal::Error);
+        }
         self.begin(command, Shape::Single);
         self.ruled.no_last |= command == com::STMT_PREPARE;
         self.worker.stats().own_error(err.code);

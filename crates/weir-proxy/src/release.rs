@@ -101,6 +101,7 @@ impl Session {
             && self.to_server.is_empty()
             && self.server.held.is_empty()
             && self.walker.at_boundary()
+            && !self.ruled.may_be_killed()
             && self.sharing.as_ref().is_some_and(|s| s.wanted.is_known() && s.actual.is_none())
     }
 
@@ -108,6 +109,7 @@ impl Session {
     pub(crate) fn drop_link(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
         (sharing.actual, sharing.fit, sharing.switched) = (None, false, false);
+        self.ruled.stray = None;
         if let Some(lease) = sharing.lease.take() {
             self.entry.handle.detach();
             let away = match sharing.link.take() {

@@ -83,8 +83,8 @@ struct Prepared {
 enum Asked<'a> {
     Text(&'a [u8], LexMode),
     Prepared(Prepared),
-    /// It was prepared before any rule looked.
-    Unknown(RuleKind),
+    /// No rule has looked at its text; its kind, if that is known.
+    Unknown(Option<RuleKind>),
     /// There is none.
     Nothing,
 }
@@ -121,6 +121,7 @@ impl Ruled {
 
     /// A command is on its way, or answered.
     pub fn begins(&mut self, command: u8) {
+        self.over();
         self.running = self.at_hand.take().and_then(|at_hand| at_hand.running());
         self.next_schema = None;
         if command == com::STMT_PREPARE {
@@ -144,6 +145,12 @@ impl Ruled {
         {
             self.stray = Some(running.ending);
         }
+    }
+
+    /// Whether a KILL of a statement may still come to the connection.
+    pub fn may_be_killed(&self) -> bool {
+        let is_sent = |running: &Running| matches!(running.ending, Ending::Sent | Ending::Unknown);
+        self.stray.is_some() || self.running.as_deref().is_some_and(is_sent)
     }
 
     /// The client has got this id for what it has prepared.
@@ -203,7 +210,7 @@ impl Session {
                     let at_hand = self.look(&text, mode, as_command);
                     at_hand.with_other_text(rewritten)
                 }
-                Ok(Asked::Unknown(kind)) => self.look_blindly(Some(kind), as_command),
+                Ok(Asked::Unknown(kind)) => self.look_blindly(kind, as_command),
                 Err(err) => {
                     self.refuse_command(cx, command, len, &err)?;
                     return Ok(Ruling::Answered);
@@ -254,6 +261,7 @@ impl Session {
         let text = match command {
             com::QUERY => statement_offset(so_far, self.server.caps).map_or(&[][..], |at| &so_far[at..]),
             com::STMT_PREPARE => &so_far[1..],
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => &[],
             _ => return Ok(Ruling::Next),
         };
         let Some(as_command) = rule_command(command) else { return Ok(Ruling::Next) };
@@ -263,10 +271,24 @@ impl Session {
         if self.is_ruled() {
             return self.admit_part(cx, command, Turn::Rate);
         }
+        if let (com::STMT_PREPARE, Some(texts)) = (command, &mut self.ruled.texts) {
+            // What runs under its id is nothing that was seen.
+            texts.preparing = None;
+        }
         // Where there may be another behind it, nobody knows what that is.
         let one = command == com::STMT_PREPARE || self.client_caps & caps::MULTI_STATEMENTS == 0;
-        let kind = one.then(|| rule_kind(Statement::classify(text, self.lex_mode(), false).kind));
-        let at_hand = self.look_blindly(kind, as_command);
+        let at_hand = match (as_command, self.asked(command, so_far)) {
+            // Only its values are long.
+            (RuleCommand::Execute, Ok(Asked::Prepared(Prepared { text, mode, rewritten }))) => {
+                self.look(&text, mode, as_command).with_other_text(rewritten)
+            }
+            (RuleCommand::Execute, Ok(Asked::Unknown(kind))) => self.look_blindly(kind, as_command),
+            (RuleCommand::Execute, _) => return Ok(Ruling::Next),
+            _ => {
+                let kind = one.then(|| rule_kind(Statement::classify(text, self.lex_mode(), false).kind));
+                self.look_blindly(kind, as_command)
+            }
+        };
         let Some(rule) = at_hand.denied else {
             self.ruled.at_hand = Some(at_hand);
             return self.admit_part(cx, command, Turn::Rate);
@@ -338,8 +360,11 @@ impl Session {
                     let text = Arc::clone(statement.key().text());
                     return Ok(Asked::Prepared(Prepared { text, mode: self.lex_mode(), rewritten: false }));
                 }
-                let noted = self.statements.get(&id).map(|kept| kept.noted);
-                Ok(noted.map_or(Asked::Nothing, |noted| Asked::Unknown(rule_kind(noted.kind))))
+                // Who shares connections has no others than those. Otherwise the server may know more of them than Weir.
+                if self.sharing.is_some() {
+                    return Ok(Asked::Nothing);
+                }
+                Ok(Asked::Unknown(self.statements.get(&id).map(|kept| rule_kind(kept.noted.kind))))
             }
         }
     }
@@ -354,15 +379,23 @@ impl Session {
         let found = learned.judgements.of(sql, None, mode, (kind, command));
         let (set, rules) = (&learned.rules.set, &learned.rules.rules);
         let mut at_hand = AtHand::new(self.commands, command, rules);
+        let anywhere = (!found.judged.parts.is_empty()).then(|| {
+            set.connection(&Connection { schema: None, schema_unknown: true, ..self.as_connection() })
+        });
         let connection = self.connection_rules(set);
         let selection = found.judged.selection(set, sql, mode, found.exact);
         let mut matched = Vec::new();
         let decision = set.decide_known(&selection, connection);
         (at_hand.cache, at_hand.rewrite) = (decision.cache, decision.rewrite);
         at_hand.take(&decision, &mut matched);
+        let mut moved = false;
         for (at, part) in &found.judged.parts {
             let selection = part.selection(set, &sql[at.clone()], mode, true);
+            let connection = anywhere.as_ref().filter(|_| moved).unwrap_or(connection);
             at_hand.take(&set.decide_known(&selection, connection), &mut matched);
+            // Behind these the schema may be another.
+            moved |=
+                matches!(part.kind, RuleKind::Use | RuleKind::Call | RuleKind::PrepareText | RuleKind::Other);
         }
         matched.iter().for_each(|rule| rules.hit(*rule, worker.index()));
         at_hand.found = Some(found);

@@ -62,9 +62,8 @@ impl Tally {
     /// The command at hand is sent, or answered, at this moment.
     #[inline]
     pub fn begins(&mut self, now: Instant) {
-        if let Some(since) = self.waits_since.take() {
-            self.queue_ns = now.saturating_duration_since(since).as_nanos() as u64;
-        }
+        let since = self.waits_since.take();
+        self.queue_ns = since.map_or(0, |since| now.saturating_duration_since(since).as_nanos() as u64);
     }
 
     /// The cache has nothing to answer with.
