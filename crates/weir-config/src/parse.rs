@@ -120,7 +120,7 @@ pub fn from_backend(backend: &str, listen: Option<&str>, admin: Option<&str>) ->
     }
     if let Some(address) = admin {
         if !address.is_local() {
-            let message = format!("--admin {address}: it asks for no password");
+            let message = format!("--admin {address}: it does not encrypt");
             problems.push(Problem::about(message, "use 127.0.0.1:PORT or unix:/PATH"));
         }
         if config.listen.mysql.iter().any(|other| other.overlaps(&address)) {
