@@ -149,6 +149,9 @@ sharing = "$sharing"
 revalidate = "1m"
 
 TOML
+  # What needs no server because it was answered before, each worker learns for itself: where few pages are read, one of them must have
+  # learned all before the server goes away.
+  [ -n "$measures" ] || printf '[runtime]\nworkers = 1\n\n'
 }
 
 # ---- WordPress ------------------------------------------------------------------------------------------------------
