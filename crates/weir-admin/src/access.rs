@@ -16,20 +16,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
 use weir_auth::token_hash;
-use weir_model::{Role, TokenHash};
+use weir_model::{Role, Token};
 
 use crate::error::{ApiError, Code};
 use failures::Failures;
 pub(crate) use needs::{Need, need};
 pub use peer::{FromPeer, Peer};
-
-/// A token that is accepted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    pub name: String,
-    pub role: Role,
-    pub hash: TokenHash,
-}
 
 /// Who is let in, with what role.
 #[derive(Debug, Clone, PartialEq, Eq)]

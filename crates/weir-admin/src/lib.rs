@@ -21,7 +21,7 @@ mod testing;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use access::{Access, FromPeer, Peer, Token};
+pub use access::{Access, FromPeer, Peer};
 pub use api::openapi;
 pub use cached::{CacheState, Covered, RuleCacheState, Selection};
 pub use control::{Control, Reloaded};

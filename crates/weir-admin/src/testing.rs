@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 
 use serde_json::json;
-use weir_model::Role;
+use weir_model::{Role, Token};
 
 use crate::*;
 

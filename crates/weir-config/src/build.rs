@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_model::{Limits, Role, TokenHash};
+use weir_model::{Limits, Role, Token, TokenHash};
 
 use crate::types::{
-    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, Token, User,
+    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, User,
 };
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};

@@ -81,9 +81,14 @@ fn servers(root: &Found, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Whether a text may be a name that becomes a label of metrics, or stands in the log: letters, digits, `.`, `_` and `-`.
+pub fn is_plain_name(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
 fn plain_name(what: &str, table: &Found, findings: &mut Vec<Finding>) {
     let Some((name, span)) = table.text("name") else { return };
-    if !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) {
+    if !is_plain_name(name) {
         let hint = "use letters, digits, `.`, `_` and `-`: it becomes a label of metrics";
         findings.push(Finding::new(span, format!("this is not a name for a {what}"), hint));
     }

@@ -24,6 +24,7 @@ mod walk;
 mod write;
 
 pub use address::{Address, AddressError};
+pub use checks::is_plain_name;
 pub use diff::{Changes, diff};
 pub use json::{rule_from_json, rule_json};
 pub use loader::{load, load_admin, load_file, load_text};
@@ -33,8 +34,8 @@ pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
     Analytics, Auth, Cache, ClientTls, Compression, Config, HintsFrom, Io, Listen, Log, LogFormat, LogLevel,
-    Pool, Server, ServerTls, Sharing, TlsMode, Token, User,
+    Pool, Server, ServerTls, Sharing, TlsMode, User,
 };
 pub use units::{duration, duration_text};
-pub use weir_model::{IpNet, Role, TokenHash};
+pub use weir_model::{IpNet, Role, Token, TokenHash};
 pub use write::{rule_text, tokens_of, with_rules, with_token, without_token};

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_model::{Limits, Role, Rule, TokenHash, words};
+use weir_model::{Limits, Rule, Token, words};
 
 use crate::{Address, IpNet, SecretString};
 
@@ -88,14 +88,6 @@ pub struct User {
     pub replication: bool,
     /// Overrides that of the pool.
     pub sharing: Option<Sharing>,
-}
-
-/// Someone who may use the admin address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    pub name: String,
-    pub role: Role,
-    pub hash: TokenHash,
 }
 
 /// How users that are not listed log in.

@@ -18,4 +18,4 @@ pub use limits::Limits;
 pub use network::IpNet;
 pub use reason::{AuthFailure, CloseReason};
 pub use rule::Rule;
-pub use token::{Role, TokenHash};
+pub use token::{Role, Token, TokenHash};

@@ -24,6 +24,14 @@ impl Role {
     }
 }
 
+/// Someone who may use the admin address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub name: String,
+    pub role: Role,
+    pub hash: TokenHash,
+}
+
 /// The SHA-256 of a token. The token itself, 256 random bits, is kept nowhere, and a hash of so much needs no salt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenHash(pub [u8; 32]);

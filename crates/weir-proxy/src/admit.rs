@@ -4,6 +4,7 @@
 //! waits is woken by whoever makes room (`weir_policy::Limiter` has the order), by a timer, or by a KILL. A place is
 //! given back by its guard, however the statement ends.
 
+use crate::codes::QUERY_INTERRUPTED;
 use crate::prepared::Handled;
 use crate::rules::{RuleDeed, Rules};
 use crate::session::{Exit, Session};
@@ -23,8 +24,6 @@ use weir_wire::packet::ErrPacket;
 /// ER_USER_LIMIT_REACHED: what the servers say where an account has used up what it may have in an hour. Clients keep the
 /// connection.
 const LIMIT_REACHED: u16 = 1226;
-/// ER_QUERY_INTERRUPTED.
-const INTERRUPTED: u16 = 1317;
 
 /// The limit of a rule, shared by all workers.
 #[derive(Debug)]
@@ -293,7 +292,7 @@ impl Session {
         if interrupted {
             admission.line = None;
             let text = "Query execution was interrupted";
-            admission.refused = Some(ErrPacket::new(INTERRUPTED, b"70100", text));
+            admission.refused = Some(ErrPacket::new(QUERY_INTERRUPTED, b"70100", text));
             return Ok(true);
         }
         if admission.poll(cx, &at_hand.rules, self.worker.index()) {

@@ -1,6 +1,7 @@
 //! What the operator's rules say about one command, and what of that holds while it runs.
 
 use crate::admit::{Admission, Held};
+use crate::codes::SPECIFIC_ACCESS_DENIED;
 use crate::judged::Found;
 use crate::overtime::Ending;
 use crate::rules::Rules;
@@ -11,9 +12,6 @@ use weir_model::rule::RuleCommand;
 use weir_policy::{Decision, RuleIndex};
 use weir_wire::packet::ErrPacket;
 
-/// ER_SPECIFIC_ACCESS_DENIED_ERROR: clients take 42000 for a statement that they may not run, and keep the connection. The
-/// 1045 of MySQL's own firewall (28000) reads as a failed login.
-const DENIED: u16 = 1227;
 /// What the rules say about a command.
 #[derive(Debug)]
 pub(crate) struct AtHand {
@@ -104,7 +102,7 @@ impl AtHand {
 
     pub fn denial(&self, rule: RuleIndex) -> ErrPacket {
         let Some(rule) = self.rules.rule(rule) else {
-            return ErrPacket::new(DENIED, b"42000", "Access denied");
+            return ErrPacket::new(SPECIFIC_ACCESS_DENIED, b"42000", "Access denied");
         };
         let unread = match self.unread {
             true => {
@@ -115,7 +113,7 @@ impl AtHand {
         };
         let text = rule.deny.as_deref().unwrap_or_default();
         ErrPacket::new(
-            DENIED,
+            SPECIFIC_ACCESS_DENIED,
             b"42000",
             format!("Access denied: {text} (weir: rule `{}`{unread})", rule.name),
         )

@@ -1,6 +1,7 @@
 //! What a command waits for when no server connection is fit for it: a place in the pool, a login, a change of state.
 
 use crate::backend::Backend;
+use crate::codes::QUERY_INTERRUPTED;
 use crate::doing::Doing;
 use crate::down::SERVER_LOST;
 use crate::exchange::{Answer, exchange};
@@ -25,8 +26,6 @@ use weir_wire::packet::ErrPacket;
 
 /// ER_CON_COUNT_ERROR.
 const TOO_MANY_CONNECTIONS: u16 = 1040;
-/// ER_QUERY_INTERRUPTED.
-const QUERY_INTERRUPTED: u16 = 1317;
 /// ER_CONNECTION_KILLED, of MariaDB.
 const CONNECTION_KILLED: u16 = 1927;
 /// ER_UNKNOWN_ERROR, for what has no code of its own.

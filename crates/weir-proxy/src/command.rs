@@ -1,6 +1,7 @@
 //! Step 4: a request of the client, decoded as far as Weir must, and sent on its way.
 
 use crate::analyse::{Asked, Meaning};
+use crate::codes::SPECIFIC_ACCESS_DENIED;
 use crate::prepared::Handled;
 use crate::ruled::Ruling;
 use crate::session::{Exit, Phase, Session};
@@ -19,8 +20,6 @@ use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
 use weir_wire::request::{Request, Span};
 
-/// ER_SPECIFIC_ACCESS_DENIED_ERROR.
-const SPECIFIC_ACCESS_DENIED: u16 = 1227;
 /// ER_NOT_SUPPORTED_YET.
 const NOT_SUPPORTED_YET: u16 = 1235;
 

@@ -1,5 +1,6 @@
 //! From the server to the client: answers, found by the walker, and what a server says unasked.
 
+use crate::codes::MALFORMED_PACKET;
 use crate::session::{Exit, Phase, Session, Turn};
 use crate::tracker::PACKET_MAX;
 use std::io;
@@ -21,8 +22,6 @@ use weir_wire::response::Event;
 pub(crate) const SERVER_LOST: u16 = 1158;
 /// Where the id of a prepared statement stands in the answer: behind the header and the first byte.
 const ANNOUNCED_AT: usize = HEADER + 1;
-/// ER_MALFORMED_PACKET.
-const MALFORMED_PACKET: u16 = 1835;
 /// ER_NOT_ALLOWED_COMMAND.
 const NOT_ALLOWED: u16 = 1148;
 

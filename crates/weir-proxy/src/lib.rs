@@ -19,6 +19,7 @@ mod cached;
 mod change_user;
 mod checkout;
 mod close;
+mod codes;
 mod command;
 mod confirmed;
 mod doing;

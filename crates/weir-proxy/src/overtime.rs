@@ -4,6 +4,7 @@
 //! so it meets this statement or none. A server may keep one that comes just behind the statement for the
 //! next, so a command that does nothing takes that ([`Exit::Absorb`]) before the connection serves anybody again.
 
+use crate::codes::QUERY_INTERRUPTED;
 use crate::exchange::exchange;
 use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
@@ -18,8 +19,6 @@ use weir_wire::command::{self as com, Shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
 
-/// ER_QUERY_INTERRUPTED.
-const INTERRUPTED: u16 = 1317;
 /// ER_QUERY_TIMEOUT of MySQL, which max_execution_time gives.
 const QUERY_TIMEOUT: u16 = 3024;
 /// ER_STATEMENT_TIMEOUT of MariaDB, which max_statement_time gives.
@@ -101,7 +100,8 @@ impl Session {
     pub(crate) fn overtime_told(&self, answer: &[u8]) -> Option<Vec<u8>> {
         let running = self.ruled.running.as_ref().filter(|running| running.ending == Ending::Sent)?;
         let (rule, limit) = running.timeout?;
-        let at = self.walker.error().filter(|code| *code == INTERRUPTED).and_then(|_| last_error(answer))?;
+        let at =
+            self.walker.error().filter(|code| *code == QUERY_INTERRUPTED).and_then(|_| last_error(answer))?;
         let name = running.rules.rule(rule).map_or("", |rule| &rule.name);
         let limit = weir_config::duration_text(limit);
         let err = match self.server.family {
@@ -156,7 +156,7 @@ fn last_error(bytes: &[u8]) -> Option<usize> {
         let rest = bytes.get(*at..).unwrap_or_default();
         let [a, b, c, _, 0xFF, d, e, b'#', ..] = rest else { return false };
         let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
-        length + HEADER == rest.len() && u16::from_le_bytes([*d, *e]) == INTERRUPTED
+        length + HEADER == rest.len() && u16::from_le_bytes([*d, *e]) == QUERY_INTERRUPTED
     };
     (bytes.len().saturating_sub(LONGEST_ERROR)..bytes.len()).rev().find(is_it)
 }
@@ -173,7 +173,7 @@ mod tests {
         put_packet(
             &mut bytes,
             7,
-            &ErrPacket::new(INTERRUPTED, b"70100", "Query execution was interrupted").to_payload(),
+            &ErrPacket::new(QUERY_INTERRUPTED, b"70100", "Query execution was interrupted").to_payload(),
         );
         assert_eq!(last_error(&bytes), Some(begin));
         assert_eq!(last_error(&bytes[begin..]), Some(0));

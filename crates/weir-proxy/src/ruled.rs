@@ -4,6 +4,7 @@
 use crate::admit::Admitted;
 use crate::analyse::MULTI;
 use crate::at_hand::{AtHand, Running};
+use crate::codes::MALFORMED_PACKET;
 use crate::command::statement_id;
 use crate::overtime::Ending;
 use crate::packets::unknown;
@@ -23,9 +24,6 @@ use weir_wire::attributes::statement_offset;
 use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
-
-/// ER_MALFORMED_PACKET.
-const MALFORMED: u16 = 1835;
 
 /// What becomes of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -348,7 +346,7 @@ impl Session {
             com::QUERY => match statement_offset(payload, self.server.caps) {
                 Ok(offset) => Ok(Asked::Text(&payload[offset..], self.lex_mode())),
                 // What Weir does not find, the server might.
-                Err(_) => Err(ErrPacket::new(MALFORMED, b"HY000", "Malformed communication packet")),
+                Err(_) => Err(ErrPacket::new(MALFORMED_PACKET, b"HY000", "Malformed communication packet")),
             },
             com::STMT_PREPARE => Ok(Asked::Text(&payload[1..], self.lex_mode())),
             _ => {

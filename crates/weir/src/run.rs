@@ -98,7 +98,7 @@ impl Running {
         let (stop_admin, stopped) = watch::channel(false);
         let mut admin = JoinSet::new();
         let keeper = Arc::new(Keeper::new(path.clone().map(|path| Reloader::new(path, config.clone()))));
-        let access = Access::new(tokens(&config));
+        let access = Access::new(config.tokens.clone());
         let (ask_reload, reloads) = mpsc::channel(1);
         if let Some(address) = &config.listen.admin {
             let shown = Arc::clone(&shared);
@@ -183,7 +183,7 @@ impl Running {
                 built.map_err(|e| format!("{e:#}")).map(|(settings, target)| {
                     self.shared.reload(settings);
                     self.shared.upstream.retarget(target);
-                    self.access.set(tokens(&config));
+                    self.access.set(config.tokens.clone());
                     self.level.set(config.log.level);
                     self.watch_file = config.watch;
                     self.drain_timeout = config.limits.drain_timeout;
@@ -246,15 +246,6 @@ impl Running {
         while self.admin.join_next().await.is_some() {}
         tracing::info!(event = "stopped", "weir has stopped");
     }
-}
-
-fn tokens(config: &Config) -> Vec<weir_admin::Token> {
-    let token = |token: &weir_config::Token| weir_admin::Token {
-        name: token.name.clone(),
-        role: token.role,
-        hash: token.hash,
-    };
-    config.tokens.iter().map(token).collect()
 }
 
 /// Puts the rules of the file in force; on any error those before stay.

@@ -6,7 +6,7 @@ use crate::cli::{TokenFile, TokenVerb};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use weir_auth::{token_hash, token_text};
-use weir_config::{Role, Token, load_file, tokens_of, with_token, without_token};
+use weir_config::{Role, Token, is_plain_name, load_file, tokens_of, with_token, without_token};
 use weir_control::edit_file;
 use zeroize::Zeroizing;
 
@@ -68,8 +68,7 @@ fn add(name: String, role: Role, file: &TokenFile) -> Result<()> {
 
 /// As the configuration asks for it; the file would be refused otherwise.
 fn plain(name: &str) -> Result<()> {
-    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    if name.is_empty() || name.len() > 64 || !name.bytes().all(good) {
+    if name.is_empty() || name.len() > 64 || !is_plain_name(name) {
         bail!("this is not a name for a token: use 1 to 64 letters, digits, `.`, `_` and `-`");
     }
     Ok(())

@@ -132,12 +132,12 @@ async fn the_current_schema_is_followed_whatever_the_session_shares() {
 #[tokio::test]
 async fn an_execution_with_long_values_is_denied_as_a_short_one() {
     for (flavor, server) in both() {
-        fixture(&server, "rule_deny6").await;
+        fixture(&server, "rule_deny_long").await;
         let rule = "[[rule]]\nname = \"runs\"\nmatch = { digest = \"SELECT LENGTH(?)\", command = \"execute\" }\ndeny = \"not here\"\n";
         for mode in MODES {
             let weir = sharing(&server, 4, mode, rule);
             for length in [10, 3_000, 40_000, 70_000, 300_000] {
-                let mut client = client(&weir, "rule_deny6").await;
+                let mut client = client(&weir, "rule_deny_long").await;
                 let one = client.prepare("SELECT LENGTH(?)").await.unwrap();
                 let other = client.prepare("SELECT LENGTH(?) + 1").await.unwrap();
                 let value = [command::Param::Text("x".repeat(length))];
@@ -153,14 +153,14 @@ async fn an_execution_with_long_values_is_denied_as_a_short_one() {
 #[tokio::test]
 async fn what_stands_behind_use_is_denied_as_if_it_were_there() {
     for (_, server) in both() {
-        fixture(&server, "rule_deny7").await;
+        fixture(&server, "rule_deny_use").await;
         for mode in MODES {
-            let weir = sharing(&server, 4, mode, &rules("rule_deny7"));
-            let options = app(weir.addr()).database("rule_deny7").with(Caps::MULTI_STATEMENTS);
+            let weir = sharing(&server, 4, mode, &rules("rule_deny_use"));
+            let options = app(weir.addr()).database("rule_deny_use").with(Caps::MULTI_STATEMENTS);
             let mut client = options.connect().await.unwrap();
             client.run("SELECT 1; SELECT 2").await.unwrap();
-            denied(&client.query("USE rule_deny7_b; SELECT 1").await.unwrap(), "here");
-            client.run("SELECT 1; USE rule_deny7_b").await.unwrap();
+            denied(&client.query("USE rule_deny_use_b; SELECT 1").await.unwrap(), "here");
+            client.run("SELECT 1; USE rule_deny_use_b").await.unwrap();
         }
     }
 }
