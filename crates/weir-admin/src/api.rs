@@ -3,6 +3,7 @@
 //! A handler reads its input, calls [`Control`](crate::Control) and writes its answer. `guard.rs` stands before all
 //! of them.
 
+mod advise;
 mod cache;
 mod explain;
 mod guard;
@@ -10,6 +11,7 @@ mod input;
 mod queries;
 mod reload;
 mod rules;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -46,6 +48,8 @@ use crate::error::{ApiError, Code};
         (name = "queries", description = "What was counted of statements, by digest, user, schema and server."),
         (name = "explain", description = "Nothing is run."),
         (name = "configuration"),
+        (name = "sessions", description = "Clients that are logged in now."),
+        (name = "advise", description = "What Weir advises to change."),
     )
 )]
 struct About;
@@ -133,6 +137,9 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(explain::test))
         .routes(routes!(explain::explain))
         .routes(routes!(reload::reload))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::show))
+        .routes(routes!(advise::pins))
         .split_for_parts()
 }
 

@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::advice::PinAdvice;
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
+use crate::sessions::{Session, Sessions, SessionsAsked};
 
 /// A body without anything in it: `{}`.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -102,4 +104,19 @@ pub trait Control: Send + Sync + 'static {
     /// # Errors
     /// When it is wrong, or changes what cannot change while Weir runs. The old one stays then, whole.
     fn reload(&self) -> Result<Reloaded, ApiError>;
+
+    /// Sessions that there are now.
+    ///
+    /// # Errors
+    /// When the question makes no sense.
+    fn sessions(&self, asked: &SessionsAsked) -> Result<Sessions, ApiError>;
+
+    /// The session with this id.
+    ///
+    /// # Errors
+    /// When there is none, or it has ended.
+    fn session(&self, id: &str) -> Result<Session, ApiError>;
+
+    /// What keeps sessions on their server connections, and what to change.
+    fn advise_pins(&self) -> PinAdvice;
 }

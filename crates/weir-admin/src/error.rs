@@ -71,6 +71,8 @@ pub enum Code {
     NotReloaded,
     /// The configuration file cannot be written.
     FileNotWritten,
+    /// There is no session with this id, or it has ended.
+    UnknownSession,
     /// A bug of Weir.
     Internal,
 }
@@ -82,9 +84,11 @@ impl Code {
             Self::TokenNeeded | Self::UnknownToken => StatusCode::UNAUTHORIZED,
             Self::ForbiddenHost | Self::ForbiddenOrigin | Self::RoleTooLow => StatusCode::FORBIDDEN,
             Self::TooManyFailures => StatusCode::TOO_MANY_REQUESTS,
-            Self::NotFound | Self::UnknownRule | Self::UnknownDigest | Self::NothingNamed => {
-                StatusCode::NOT_FOUND
-            }
+            Self::NotFound
+            | Self::UnknownRule
+            | Self::UnknownDigest
+            | Self::UnknownSession
+            | Self::NothingNamed => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::DuplicateRule | Self::FileChanged => StatusCode::CONFLICT,
             Self::RulesChanged => StatusCode::PRECONDITION_FAILED,

@@ -5,6 +5,7 @@
 //! roof. It shows no secrets, and no statements of clients unless `analytics.samples` is on. Who may ask what is decided in one place, `access.rs`, before anything else.
 
 mod access;
+mod advice;
 mod api;
 mod cached;
 mod control;
@@ -15,6 +16,7 @@ mod queries;
 mod routes;
 mod rules;
 mod serve;
+mod sessions;
 #[cfg(test)]
 mod testing;
 
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 pub use access::{Access, FromPeer, Peer};
+pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor};
 pub use api::openapi;
 pub use cached::{CacheState, Covered, RuleCacheState, Selection};
 pub use control::{Control, Reloaded};
@@ -36,6 +39,7 @@ pub use rules::{
     CacheCounts, Changed, Move, NewRule, Place, RuleDeeds, RuleState, RuleTable, RuleText, StaleAges,
 };
 pub use serve::serve;
+pub use sessions::{Session, SessionSort, SessionState, SessionStatement, Sessions, SessionsAsked};
 pub use weir_stats::Readiness;
 use weir_stats::Stats;
 pub use weir_stats::{Extra, Kind};

@@ -61,6 +61,27 @@ fn digest() -> DigestShown {
     DigestShown { id: "0123456789abcdef".to_owned(), text: "SELECT ?".to_owned() }
 }
 
+fn session() -> Session {
+    Session {
+        id: 1_073_741_824,
+        user: "app".to_owned(),
+        client: "unix".to_owned(),
+        tls: None,
+        schema: None,
+        state: SessionState::Idle,
+        state_seconds: 0.5,
+        age_seconds: 1.0,
+        commands: 3,
+        bytes_in: 10,
+        bytes_out: 20,
+        pins: Vec::new(),
+        pinned_seconds: None,
+        server: None,
+        server_connection_id: None,
+        statement: None,
+    }
+}
+
 impl Control for Fake {
     fn rules(&self) -> RuleTable {
         RuleTable { rules: vec![state("one"), state("test")], version: "v1".to_owned(), file: None }
@@ -143,5 +164,27 @@ impl Control for Fake {
 
     fn reload(&self) -> Result<Reloaded, ApiError> {
         Ok(Reloaded { changes: vec!["log.level: info -> warn".to_owned()] })
+    }
+
+    fn sessions(&self, asked: &SessionsAsked) -> Result<Sessions, ApiError> {
+        self.note(asked);
+        Ok(Sessions { sessions: vec![session()], total: 7, offset: 0 })
+    }
+
+    fn session(&self, id: &str) -> Result<Session, ApiError> {
+        self.note(id);
+        Ok(session())
+    }
+
+    fn advise_pins(&self) -> PinAdvice {
+        PinAdvice {
+            enabled: true,
+            observed_seconds: 1.5,
+            connections: 0.0,
+            sessions_now: 0,
+            reasons: Vec::new(),
+            statements: Vec::new(),
+            users: Vec::new(),
+        }
     }
 }

@@ -6,9 +6,10 @@ pub(crate) use memo::Plain;
 
 use crate::settings::AnalyticsSettings;
 use memo::Memo;
+use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use weir_model::DigestId;
 use weir_sql::LexMode;
 use weir_stats::digests::{Call, DigestText, Origin, Report, Slot, Table, Usage, Writer};
@@ -29,12 +30,21 @@ pub struct Digests {
     samples: bool,
     began: Instant,
     began_at: SystemTime,
+    /// When they were last emptied, or made.
+    since: Mutex<Instant>,
 }
 
 impl Digests {
+    /// How long has been counted.
+    pub fn observed(&self) -> Duration {
+        self.since.lock().elapsed()
+    }
+
     pub(crate) fn new(workers: usize, settings: AnalyticsSettings) -> Self {
         let tables = (0..workers).map(|_| Table::new(settings.digests)).collect();
-        Self { tables, samples: settings.samples, began: Instant::now(), began_at: SystemTime::now() }
+        let now = Instant::now();
+        let since = Mutex::new(now);
+        Self { tables, samples: settings.samples, began: now, began_at: SystemTime::now(), since }
     }
 
     pub fn report(&self) -> Report {
@@ -45,8 +55,14 @@ impl Digests {
         Usage::of(&self.tables)
     }
 
+    /// Whose statement a worker counts at a slot, if its row is still there.
+    pub fn named(&self, worker: usize, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
+        self.tables.get(worker)?.named(slot)
+    }
+
     /// Forgets all that was counted.
     pub fn empty(&self) {
+        *self.since.lock() = Instant::now();
         self.tables.iter().for_each(|table| table.empty());
     }
 
@@ -159,6 +175,10 @@ impl Analytics {
 
     pub fn pinned(&self, slot: Slot, reasons: u64) {
         self.writer.pinned(slot, reasons);
+    }
+
+    pub fn kept(&self, slot: Slot, reason: Option<u8>, ns: u64) {
+        self.writer.kept(slot, reason, ns);
     }
 }
 

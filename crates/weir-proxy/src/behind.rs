@@ -86,6 +86,7 @@ impl Session {
         }
         self.current.text.clear();
         self.current.ended = at;
+        self.live_ended(at, 0, 0);
         self.filled(at, whole);
         if !self.has_done_filling() {
             self.end_behind();

@@ -38,7 +38,8 @@ impl Session {
                 // A command that waits for a connection is taken again.
                 let waits = matches!(self.exit, Some(Exit::Attach | Exit::Kill(_))) || self.is_queued();
                 if waits {
-                    self.tally.waits();
+                    let since = self.tally.waits();
+                    self.live_waits(since);
                 }
                 Ok(if waits { 0 } else { len })
             }
@@ -170,6 +171,7 @@ impl Session {
     }
 
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
+        self.live_text(payload);
         let Asked { meaning, local_infile, text, noted, enters } = self.analyse(payload);
         // Its target may be gone by now.
         let meaning = if self.has_killed() { Meaning::Killed } else { meaning };
@@ -264,11 +266,12 @@ impl Session {
     }
 
     /// The phase that follows when the server has got all of a request.
-    pub(crate) fn after_request(&self) -> Phase {
+    pub(crate) fn after_request(&mut self) -> Phase {
         let command = self.current.command;
         match self.current.shape {
             Shape::None => {
                 self.worker.stats().command_unanswered(command, self.current.bytes_in, 0);
+                self.live_ended(self.current.started, self.current.bytes_in, 0);
                 Phase::Idle
             }
             Shape::Binlog => Phase::Binlog,
@@ -296,6 +299,7 @@ impl Session {
         current.ended = current.started;
         self.tally.begins(current.started);
         (current.bytes_in, current.bytes_out) = (0, 0);
+        self.live_begins();
         self.walker.begin(shape);
         if let Some(renumber) = &mut self.server.renumber {
             renumber.restart();
@@ -331,6 +335,8 @@ impl Session {
         let elapsed = self.current.started.elapsed().as_nanos() as u64;
         self.worker.stats().command_done(command, elapsed, 0, taken as u64, bytes.len() as u64);
         self.tally_own(elapsed, taken as u64, bytes.len() as u64);
+        let ended = self.current.started + std::time::Duration::from_nanos(elapsed);
+        self.live_ended(ended, taken as u64, bytes.len() as u64);
         Ok(())
     }
 

@@ -114,8 +114,9 @@ impl Session {
             if !discard && let Err(e) = self.pass_on(cx, bytes, now.is_some()) {
                 return Err(self.client_write_failed(&e));
             }
-            if let Some(answered_at) = now {
-                self.complete(answered_at, in_one.then_some(&*bytes));
+            match now {
+                Some(answered_at) => self.complete(answered_at, in_one.then_some(&*bytes)),
+                None => self.live_answers(),
             }
             Ok(Turn::Moved)
         })

@@ -238,6 +238,11 @@ impl PinCounts {
         });
     }
 
+    /// The reasons in their order.
+    pub fn by_reason(&self) -> impl Iterator<Item = (PinReason, u64)> {
+        PinReason::ALL.iter().map(|reason| (*reason, self.0[*reason as usize].load(Ordering::Relaxed)))
+    }
+
     /// The reasons by name, in a fixed order.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
         PinReason::ALL

@@ -1,5 +1,6 @@
 //! All sessions by Weir's id: to map KILL, and to wake sessions that must end.
 
+use crate::live::{Birth, Live, SessionSeen};
 use crate::login::Identity;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -43,6 +44,8 @@ pub struct Handle {
     /// Who is logged in.
     user: Mutex<Arc<Identity>>,
     waker: Mutex<Option<Waker>>,
+    /// What is told of it.
+    pub(crate) live: Live,
 }
 
 /// A server connection that a session has now.
@@ -67,6 +70,7 @@ impl Registry {
         id: u32,
         user: &Arc<Identity>,
         (server_id, place): (u32, Place),
+        birth: Birth,
     ) -> Entry {
         let handle = Arc::new(Handle {
             id,
@@ -78,7 +82,9 @@ impl Registry {
             held_back: AtomicBool::new(false),
             user: Mutex::new(Arc::clone(user)),
             waker: Mutex::new(None),
+            live: Live::new(birth),
         });
+        handle.live.connected(server_id);
         shared.registry.sessions.lock().insert(id, Arc::clone(&handle));
         Entry { handle, shared: Arc::clone(shared) }
     }
@@ -134,6 +140,18 @@ impl Registry {
         }
     }
 
+    /// All sessions as they are now, in no order.
+    pub fn seen(&self) -> Vec<SessionSeen> {
+        let all: Vec<Arc<Handle>> = self.sessions.lock().values().cloned().collect();
+        all.iter().map(|handle| handle.seen()).collect()
+    }
+
+    /// The session of this id of Weir's as it is now.
+    pub fn one_seen(&self, id: u32) -> Option<SessionSeen> {
+        let handle = self.sessions.lock().get(&id).cloned();
+        handle.map(|handle| handle.seen())
+    }
+
     /// Sessions now.
     pub fn len(&self) -> usize {
         self.sessions.lock().len()
@@ -162,6 +180,11 @@ impl Handle {
         self.id
     }
 
+    fn seen(&self) -> SessionSeen {
+        let user = self.user.lock().user.clone();
+        self.live.seen(self.id, user)
+    }
+
     /// Whether the session has been told to end now.
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
@@ -170,10 +193,12 @@ impl Handle {
     /// The session has a server connection now.
     pub(crate) fn attach(&self, server_id: u32, place: Place) {
         *self.attached.lock() = Some(Attached { server_id, place, killed: false });
+        self.live.connected(server_id);
     }
 
     /// The session has given its connection back. True: somebody is about to kill it.
     pub(crate) fn detach(&self) -> bool {
+        self.live.connected(0);
         self.attached.lock().take().is_some_and(|attached| attached.killed)
     }
 

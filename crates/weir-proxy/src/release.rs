@@ -1,6 +1,7 @@
 //! Step 11 for a session that shares connections: when its connection goes, and where to.
 
 use crate::link::Link;
+use crate::registry::Handle;
 use crate::session::{Exit, Phase, Session};
 use crate::sharing::Sharing;
 use std::sync::Arc;
@@ -28,15 +29,21 @@ impl Session {
             if sharing.pins.why().contains(PinReason::SessionMode) {
                 // A connection of its own: nobody else asks for it, and it does not count among the pinned. Only a session whose
                 // state is known is served from the cache.
+                self.entry.handle.live.pinned(sharing.pins.why(), self.began, None);
                 let unknown = !sharing.wanted.is_known() && sharing.pins.why().without(OWN).is_empty();
                 return if unknown { Err(Exit::Settle) } else { Ok(()) };
             }
             lease.pin();
             let why = sharing.pins.why();
-            let new = why.without(sharing.counted);
-            self.worker.shared.pins.count(new);
-            self.tally.pinned(new);
-            sharing.counted = why;
+            if why != sharing.counted {
+                let new = why.without(sharing.counted);
+                self.worker.shared.pins.count(new);
+                self.tally.pinned(new);
+                sharing.counted = why;
+                let (at, slot) = (self.current.ended, self.tally.slot());
+                sharing.kept.becomes(why, at, slot);
+                self.entry.handle.live.pinned(why, at, slot);
+            }
             let courteous = sharing.is_courteous();
             if courteous && self.entry.handle.take_asked() {
                 sharing.pins.hold(PinSet::EMPTY);
@@ -68,7 +75,7 @@ impl Session {
         let Some(sharing) = &mut self.sharing else { return };
         let Some(lease) = sharing.lease.take() else { return };
         let killed = self.entry.handle.detach();
-        sharing.counted = PinSet::EMPTY;
+        sharing.is_free(&self.entry.handle, now);
         let mut link = sharing.link.take().unwrap_or_else(|| {
             let (away, state) = (Box::new(self.server.away()), sharing.wanted.clone());
             Box::new(Link::of(away, &sharing.key.user, state, self.worker.index(), now))
@@ -112,6 +119,7 @@ impl Session {
         self.ruled.stray = None;
         if let Some(lease) = sharing.lease.take() {
             self.entry.handle.detach();
+            sharing.is_free(&self.entry.handle, Instant::now());
             let away = match sharing.link.take() {
                 Some(mut link) => {
                     self.server.stays_in(&mut link.server);
@@ -188,6 +196,15 @@ impl Sharing {
         const MOVES: PinSet =
             PinSet::of(&[PinReason::SessionMode, PinReason::FoundRows, PinReason::RowCount]);
         self.wanted.is_known() && self.pins.why().without(MOVES).is_empty()
+    }
+
+    /// It has no connection any more that it could keep.
+    fn is_free(&mut self, handle: &Handle, now: Instant) {
+        if !self.counted.is_empty() {
+            self.counted = PinSet::EMPTY;
+            self.kept.becomes(PinSet::EMPTY, now, None);
+            handle.live.unpinned();
+        }
     }
 
     pub fn must_read_back(&self) -> bool {

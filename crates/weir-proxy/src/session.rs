@@ -16,6 +16,7 @@ use crate::attach::{attach, stopped};
 use crate::backend::Backend;
 use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
+use crate::live::Birth;
 use crate::login::{Identity, LoggedIn};
 use crate::observe;
 use crate::open::Opened;
@@ -188,7 +189,9 @@ impl Session {
         let LoggedIn { client, early, id, nonce, caps, charset, identity, secret, opened, count, schema } =
             logged_in;
         let Opened { server, status, sharing, .. } = opened;
-        let entry = Registry::enter(&worker.shared, id, &identity, (server.id, server.place));
+        let (tls, own) = (client.tls_version(), sharing.is_none());
+        let birth = Birth { peer, tls, worker: worker.index(), own };
+        let entry = Registry::enter(&worker.shared, id, &identity, (server.id, server.place), birth);
         if sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
             entry.handle.detach();
         }

@@ -67,6 +67,8 @@ pub struct Shared {
     pub stats: Arc<Stats>,
     /// What is counted of statements' digests, if it is.
     pub digests: Option<Digests>,
+    /// Statements are kept and shown as they came.
+    pub samples: bool,
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
     pub(crate) confirmed: Confirmed,
@@ -105,6 +107,7 @@ impl Shared {
         let analytics = settings.analytics;
         Self {
             digests: analytics.enabled.then(|| Digests::new(workers, analytics)),
+            samples: analytics.samples,
             rules: ArcSwap::from_pointee(Rules::none()),
             has_rules: AtomicBool::new(false),
             rules_act: AtomicBool::new(false),

@@ -5,6 +5,7 @@ use crate::backend::Backend;
 use crate::cached::Remembered;
 use crate::doing::{Doing, outcome};
 use crate::foreign::Foreign;
+use crate::kept::Kept;
 use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
 use crate::session::{Noted, Session};
@@ -85,6 +86,8 @@ pub(crate) struct Sharing {
     pub tracker: Tracker,
     /// The reasons that are counted already.
     pub counted: PinSet,
+    /// How long they have kept it.
+    pub kept: Kept,
     /// The connection has been offered to others.
     pub offered: bool,
     /// The last command was answered without an error.
@@ -172,6 +175,7 @@ impl Sharing {
             marks: Vec::new(),
             tracker,
             counted: PinSet::EMPTY,
+            kept: Kept::default(),
             offered: false,
             succeeded: true,
             statements: ClientStatements::default(),

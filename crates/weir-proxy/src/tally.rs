@@ -20,7 +20,7 @@ use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
 
 /// What a session remembers for that.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tally {
     /// Who sends, in which schema.
     sender: Option<(Sender, Schema)>,
@@ -36,6 +36,8 @@ pub(crate) struct Tally {
     /// The statement that is being prepared, and the client's id of the one that was prepared last.
     preparing: Option<Spot>,
     last_prepared: u32,
+    /// The schema that is shown of the session.
+    pub shown: Schema,
 }
 
 /// What is kept of a prepared statement.
@@ -45,7 +47,30 @@ pub(crate) struct Kept {
     spot: Option<Spot>,
 }
 
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            sender: None,
+            slot: None,
+            source: Source::default(),
+            rows: 0,
+            error: None,
+            waits_since: None,
+            queue_ns: 0,
+            preparing: None,
+            last_prepared: 0,
+            shown: Schema::None,
+        }
+    }
+}
+
 impl Tally {
+    /// Where the statement at hand is counted.
+    #[inline]
+    pub fn slot(&self) -> Option<Slot> {
+        self.slot
+    }
+
     /// A command is taken. One that has waited is at hand already.
     #[inline]
     pub fn takes(&mut self) {
@@ -55,8 +80,9 @@ impl Tally {
     }
 
     /// The command at hand is taken again later.
-    pub fn waits(&mut self) {
-        self.waits_since.get_or_insert_with(Instant::now);
+    /// Since when it has waited is returned.
+    pub fn waits(&mut self) -> Instant {
+        *self.waits_since.get_or_insert_with(Instant::now)
     }
 
     /// The command at hand is sent, or answered, at this moment.
@@ -130,7 +156,7 @@ impl Tally {
 
 /// Whether two schemas are surely the same, and if the same is shared by both, at once.
 #[inline]
-fn same(a: &Schema, b: &Schema) -> bool {
+pub(crate) fn same(a: &Schema, b: &Schema) -> bool {
     match (a, b) {
         (Schema::Known(a), Schema::Known(b)) => Arc::ptr_eq(a, b) || a == b,
         _ => a == b,

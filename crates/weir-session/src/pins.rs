@@ -200,6 +200,16 @@ impl PinSet {
         Self(self.0 & !other.0)
     }
 
+    /// Bit `n` is the reason with that number.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The reasons of these bits; those that are none are left out by [`Self::iter`].
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

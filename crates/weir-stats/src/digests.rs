@@ -21,7 +21,7 @@ pub use report::{Line, Report, Usage};
 pub use row::{DigestText, Origin};
 pub use sums::{REASONS, Sums};
 pub use table::Table;
-pub use writer::{Slot, Writer};
+pub use writer::{Slot, SlotCell, Writer};
 
 #[cfg(test)]
 mod tests;

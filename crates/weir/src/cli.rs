@@ -1,10 +1,12 @@
 //! The command line.
 
+mod live;
 mod verbs;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
+pub use live::{AdviseVerb, SessionsArgs, SessionsList, SessionsVerb};
 pub use verbs::{
     At, CacheVerb, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs, RulesVerb, TokenFile,
     TokenVerb,
@@ -42,6 +44,11 @@ pub enum Command {
     Cache(CacheVerb),
     /// Show which statements cost what, and what the cache did for them
     Queries(QueriesArgs),
+    /// Show the clients that are logged in: what each does, and why it keeps a server connection
+    Sessions(SessionsArgs),
+    /// Tell what to change, from what was counted
+    #[command(subcommand)]
+    Advise(AdviseVerb),
     /// Tell what a running Weir would do with a statement, and why; it is not run
     Explain(ExplainArgs),
     /// Let a running Weir read its configuration file again, as SIGHUP does, and tell what came of it

@@ -3,16 +3,19 @@
 mod cache;
 mod explain;
 mod keeper;
+mod pins;
 mod queries;
 mod rules;
+mod sessions;
 
 pub use keeper::Keeper;
 
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
-    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, Place, Queries,
-    QueriesAsked, QueryShown, Question, Reloaded, Reset, RuleState, RuleTable, RuleText, Selection, Tested,
+    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, PinAdvice, Place, Queries,
+    QueriesAsked, QueryShown, Question, Reloaded, Reset, RuleState, RuleTable, RuleText, Selection, Session,
+    Sessions, SessionsAsked, Tested,
 };
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
@@ -147,6 +150,18 @@ impl Control for Live {
         let stopping = |()| not_reloaded("Weir is shutting down".to_owned());
         let told = asked.and_then(|()| told.blocking_recv().map_err(|_| ())).map_err(stopping)?;
         told.map(|changes| Reloaded { changes }).map_err(not_reloaded)
+    }
+
+    fn sessions(&self, asked: &SessionsAsked) -> Result<Sessions, ApiError> {
+        sessions::list(&self.shared, asked)
+    }
+
+    fn session(&self, id: &str) -> Result<Session, ApiError> {
+        sessions::show(&self.shared, id)
+    }
+
+    fn advise_pins(&self) -> PinAdvice {
+        pins::advise(&self.shared)
     }
 }
 

@@ -44,6 +44,8 @@ fn main() -> ExitCode {
         Command::Rules(verb) => started(verbs::rules(*verb)),
         Command::Cache(verb) => started(verbs::cache(verb)),
         Command::Queries(args) => started(verbs::queries(args)),
+        Command::Sessions(args) => started(verbs::sessions(args)),
+        Command::Advise(verb) => started(verbs::advise(verb)),
         Command::Explain(args) => started(verbs::explain(args)),
         Command::Reload { at } => started(verbs::reload(&at)),
         Command::Token(verb) => started(verbs::token(verb)),

@@ -1,14 +1,16 @@
 //! Command line verbs that ask a running Weir: each is a call of its API.
 
+mod advise;
 mod cache;
 mod client;
 mod explain;
 mod queries;
 mod rules;
+mod sessions;
 mod show;
 mod token;
 
-use crate::cli::{At, CacheVerb, ExplainArgs, QueriesArgs, RulesVerb, TokenVerb};
+use crate::cli::{AdviseVerb, At, CacheVerb, ExplainArgs, QueriesArgs, RulesVerb, SessionsArgs, TokenVerb};
 use anyhow::{Context, Result, bail};
 use client::Client;
 use hyper::Method;
@@ -30,6 +32,16 @@ pub fn cache(verb: CacheVerb) -> Result<()> {
 /// `weir queries ...`
 pub fn queries(args: QueriesArgs) -> Result<()> {
     queries::run(args)
+}
+
+/// `weir sessions ...`
+pub fn sessions(args: SessionsArgs) -> Result<()> {
+    sessions::run(args)
+}
+
+/// `weir advise ...`
+pub fn advise(verb: AdviseVerb) -> Result<()> {
+    advise::run(verb)
 }
 
 /// `weir explain`

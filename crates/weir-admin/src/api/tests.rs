@@ -66,6 +66,9 @@ async fn each_request_reaches_what_it_is_about() {
         (Method::POST, "/cache/preview", r#"{"rule": "one"}"#, 200, json!(2), "/bytes"),
         (Method::POST, "/cache/wipe", r#"{"all": true}"#, 200, json!(1), "/entries"),
         (Method::POST, "/reload", "{}", 200, json!(1), "/changes"),
+        (Method::GET, "/sessions?state=idle&limit=1", "", 200, json!(7), "/total"),
+        (Method::GET, "/sessions/1073741824", "", 200, json!(3), "/commands"),
+        (Method::GET, "/advise/pins", "", 200, json!(1.5), "/observed_seconds"),
     ];
     for (method, path, body, status, expected, pointer) in cases {
         let (found, answer) = api.ask(method, path, body).await;
@@ -98,6 +101,8 @@ async fn what_is_refused_says_so_with_a_word() {
         (Method::GET, "/nothing", "", (404, "not_found")),
         (Method::GET, "/", "", (404, "not_found")),
         (Method::PATCH, "/rules", "", (405, "method_not_allowed")),
+        (Method::GET, "/sessions?state=asleep", "", (400, "bad_request")),
+        (Method::GET, "/sessions?users=a", "", (400, "bad_request")),
         (Method::GET, "/explain", "", (405, "method_not_allowed")),
         (Method::POST, "/explain", "", (400, "bad_request")),
         (Method::POST, "/explain", "{", (400, "bad_request")),
@@ -189,6 +194,9 @@ async fn the_document_lists_what_is_there() {
         "GET /queries",
         "GET /queries/{id}",
         "POST /queries/reset",
+        "GET /sessions",
+        "GET /sessions/{id}",
+        "GET /advise/pins",
     ];
     assert_eq!(operations(&document), expected.into_iter().map(str::to_owned).collect());
     // Each is served: with a body that makes no sense, none of them answers that there is nothing here.

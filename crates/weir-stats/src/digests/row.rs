@@ -70,12 +70,20 @@ struct Rare {
     codes: Mutex<BTreeMap<u16, u64>>,
     refused: [Counter; REASONS],
     pins: [Counter; REASONS],
+    pinned_ns: [Counter; REASONS],
+    kept_ns: Counter,
 }
 
 impl Default for Rare {
     fn default() -> Self {
         let none = || std::array::from_fn(|_| Counter::default());
-        Self { codes: Mutex::default(), refused: none(), pins: none() }
+        Self {
+            codes: Mutex::default(),
+            refused: none(),
+            pins: none(),
+            pinned_ns: none(),
+            kept_ns: Counter::default(),
+        }
     }
 }
 
@@ -128,6 +136,19 @@ impl Counts {
         }
     }
 
+    /// A session has kept its connection so long behind a statement: for this reason, or (`None`) at all.
+    pub fn kept(&self, reason: Option<u8>, ns: u64) {
+        let rare = self.rare();
+        match reason {
+            None => rare.kept_ns.add(ns),
+            Some(reason) => {
+                if let Some(counter) = rare.pinned_ns.get(usize::from(reason)) {
+                    counter.add(ns);
+                }
+            }
+        }
+    }
+
     fn rare(&self) -> &Rare {
         self.rare.get_or_init(Box::default)
     }
@@ -157,6 +178,8 @@ impl Counts {
         };
         sum(&mut sums.refused, &rare.refused);
         sum(&mut sums.pins, &rare.pins);
+        sum(&mut sums.pinned_ns, &rare.pinned_ns);
+        sums.kept_ns += rare.kept_ns.get();
     }
 
     fn held(&self) -> usize {

@@ -36,6 +36,12 @@ pub struct Sums {
     pub refused: [u64; REASONS],
     /// How often a statement has made its session keep its connection, by the number of the reason.
     pub pins: [u64; REASONS],
+    /// How long sessions have kept their connections behind a statement, by the number of the reason, in nanoseconds; only what
+    /// has ended. Where there are several reasons at once each counts.
+    pub pinned_ns: [u64; REASONS],
+    /// The same for all reasons together, under the statement that was the first to make its session keep the connection: these
+    /// times do not overlap for one connection.
+    pub kept_ns: u64,
 }
 
 impl Default for Sums {
@@ -58,6 +64,8 @@ impl Default for Sums {
             codes: BTreeMap::new(),
             refused: [0; REASONS],
             pins: [0; REASONS],
+            pinned_ns: [0; REASONS],
+            kept_ns: 0,
         }
     }
 }
@@ -89,6 +97,8 @@ impl Sums {
         let add = |mine: &mut [u64], theirs: &[u64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         add(&mut self.refused, &other.refused);
         add(&mut self.pins, &other.pins);
+        add(&mut self.pinned_ns, &other.pinned_ns);
+        self.kept_ns += other.kept_ns;
     }
 
     /// What the server takes on average for a statement that it answers, in nanoseconds; `None` if it never was asked.

@@ -3,8 +3,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use super::row::{Counts, Row};
+use super::row::{Counts, DigestText, Origin, Row};
 use super::sums::Sums;
+use super::writer::Slot;
 use super::{Call, Line, Usage};
 
 /// The rows of one worker, as readers see them.
@@ -93,6 +94,20 @@ impl Table {
         let mut shelf = self.shelf.lock();
         let pins = shelf.other.pins.iter_mut().enumerate();
         pins.filter(|(bit, _)| reasons >> bit & 1 == 1).for_each(|(_, count)| *count += 1);
+    }
+
+    pub(super) fn kept_other(&self, reason: Option<u8>, ns: u64) {
+        let counts = Counts::default();
+        counts.kept(reason, ns);
+        let other = &mut self.shelf.lock().other;
+        counts.add_to(other, u64::MAX);
+    }
+
+    /// Whose statement is counted at a slot, if its row is still there. For readers: it takes the lock.
+    pub fn named(&self, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
+        let shelf = self.shelf.lock();
+        let row = shelf.rows.get(slot.index as usize).filter(|row| row.serial == slot.serial)?;
+        Some((Arc::clone(&row.digest), Arc::clone(&row.origin)))
     }
 }
 

@@ -60,6 +60,9 @@ fn a_row_holds_what_was_counted() {
     calls.iter().for_each(|call| desk.count(1, call));
     let slot = desk.slot(1, "app");
     desk.writer.pinned(slot, 0b101);
+    desk.writer.kept(slot, Some(2), 70);
+    desk.writer.kept(slot, Some(2), 7);
+    desk.writer.kept(slot, None, 100);
     let report = desk.report();
     let [line] = &report.lines[..] else { panic!("{report:?}") };
     let sums = &line.sums;
@@ -69,6 +72,7 @@ fn a_row_holds_what_was_counted() {
     assert_eq!(sums.codes.iter().collect::<Vec<_>>(), [(&1062, &2)]);
     assert_eq!((sums.refused[5], sums.refused.iter().sum::<u64>()), (1, 1));
     assert_eq!((sums.pins[0], sums.pins[1], sums.pins[2]), (1, 0, 1));
+    assert_eq!((sums.pinned_ns[2], sums.pinned_ns.iter().sum::<u64>(), sums.kept_ns), (77, 77, 100));
     assert_eq!((sums.total.count(), sums.server.count(), sums.queue.count()), (5, 3, 1));
     assert_eq!(sums.total.sum_ns(), 5_000 + 900 + 2_000_000 + (1 << 50));
     assert_eq!(&*line.sample, b"select c1 from t");
@@ -161,8 +165,12 @@ fn a_row_that_has_gone_is_counted_with_the_others() {
     assert!(!desk.writer.is_current(slot));
     desk.writer.count(slot, &Call { error: Some(1205), ..call(1_000) });
     desk.writer.pinned(slot, 1);
+    desk.writer.kept(slot, Some(0), 5);
+    desk.writer.kept(slot, None, 6);
+    assert!(desk.table.named(slot).is_none());
     let other = desk.report().other;
     assert_eq!((other.calls, other.errors, other.codes[&1205], other.pins[0]), (1, 1, 1, 1));
+    assert_eq!((other.pinned_ns[0], other.kept_ns), (5, 6));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::row::{DigestText, Origin, Row};
 use super::{Call, Table};
@@ -13,8 +13,39 @@ const CANDIDATES: usize = 16;
 /// Where a statement is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    index: u32,
-    serial: u64,
+    pub(super) index: u32,
+    pub(super) serial: u64,
+}
+
+/// A slot that one thread sets and others read at any time, without a lock. Whoever reads between the two stores of a change gets
+/// a slot that no row has.
+#[derive(Debug)]
+pub struct SlotCell {
+    index: AtomicU32,
+    serial: AtomicU64,
+}
+
+/// No row has it.
+const NO_SERIAL: u64 = u64::MAX;
+
+impl Default for SlotCell {
+    fn default() -> Self {
+        Self { index: AtomicU32::new(0), serial: AtomicU64::new(NO_SERIAL) }
+    }
+}
+
+impl SlotCell {
+    #[inline]
+    pub fn set(&self, slot: Option<Slot>) {
+        let Slot { index, serial } = slot.unwrap_or(Slot { index: 0, serial: NO_SERIAL });
+        self.index.store(index, Relaxed);
+        self.serial.store(serial, Relaxed);
+    }
+
+    pub fn get(&self) -> Option<Slot> {
+        let (index, serial) = (self.index.load(Relaxed), self.serial.load(Relaxed));
+        (serial != NO_SERIAL).then_some(Slot { index, serial })
+    }
 }
 
 /// Finds rows and counts in them. Only the thread of its worker has it.
@@ -177,6 +208,17 @@ impl Writer {
         match self.row(slot) {
             Some(row) if self.is_current(slot) => row.counts.pinned(reasons),
             _ => self.table.pinned_other(reasons),
+        }
+    }
+
+    /// A session has kept its connection behind a statement, as in [`Sums::pinned_ns`] or (`None`) [`Sums::kept_ns`].
+    ///
+    /// [`Sums::pinned_ns`]: super::Sums::pinned_ns
+    /// [`Sums::kept_ns`]: super::Sums::kept_ns
+    pub fn kept(&self, slot: Slot, reason: Option<u8>, ns: u64) {
+        match self.row(slot) {
+            Some(row) if self.is_current(slot) => row.counts.kept(reason, ns),
+            _ => self.table.kept_other(reason, ns),
         }
     }
 }

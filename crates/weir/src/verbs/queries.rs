@@ -1,14 +1,11 @@
 //! `weir queries ...`
 
-use super::show::{ago, bytes, pairs, reasons, seconds, table};
+use super::show::{ago, bytes, pairs, reasons, seconds, short, table};
 use super::{Asked, escaped};
 use crate::cli::{QueriesArgs, QueriesList, QueriesVerb};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use weir_admin::{Quadrant, Queries, Query, QueryCounts, QueryShown, Reset, Times};
-
-/// Characters of a digest in a table.
-const DIGEST_SHOWN: usize = 60;
 
 pub fn run(args: QueriesArgs) -> Result<()> {
     let QueriesArgs { verb, list, at } = args;
@@ -180,11 +177,4 @@ fn times(times: &Times) -> String {
 
 fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), seconds)
-}
-
-fn short(digest: &str) -> String {
-    match digest.char_indices().nth(DIGEST_SHOWN) {
-        Some((at, _)) => format!("{}...", &digest[..at]),
-        None => digest.to_owned(),
-    }
 }

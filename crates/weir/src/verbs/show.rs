@@ -39,6 +39,17 @@ pub fn pairs(pairs: &[(&str, String)]) -> String {
         .collect()
 }
 
+/// Characters of a digest in a table.
+const DIGEST_SHOWN: usize = 60;
+
+/// The beginning of a digest, as a table has room for it.
+pub fn short(digest: &str) -> String {
+    match digest.char_indices().nth(DIGEST_SHOWN) {
+        Some((at, _)) => format!("{}...", &digest[..at]),
+        None => digest.to_owned(),
+    }
+}
+
 /// `1 entry`, `3 entries`
 pub fn entries(count: u64) -> String {
     format!("{count} {}", if count == 1 { "entry" } else { "entries" })

@@ -35,6 +35,7 @@ mod rule_limit;
 mod rule_rewrite;
 mod rule_timeout;
 mod secrets;
+mod sessions;
 mod sharing_fresh;
 mod sharing_globals;
 mod sharing_kill;

@@ -1,0 +1,39 @@
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+
+use super::{Controls, blocking};
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::sessions::{Session, Sessions, SessionsAsked};
+
+/// The sessions of clients that are logged in now.
+#[utoipa::path(
+    get, path = "/sessions", tag = "sessions", operation_id = "list_sessions", params(SessionsAsked),
+    responses(
+        (status = 200, body = Sessions),
+        (status = 400, description = "`bad_request`: an unknown parameter or value", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(
+    State(control): State<Controls>,
+    asked: Result<Query<SessionsAsked>, QueryRejection>,
+) -> Result<Json<Sessions>, ApiError> {
+    let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
+    blocking(control, move |control| control.sessions(&asked)).await
+}
+
+/// One session.
+#[utoipa::path(
+    get, path = "/sessions/{id}", tag = "sessions", operation_id = "show_session",
+    params(("id" = u32, Path, description = "The id that Weir has given it")),
+    responses(
+        (status = 200, body = Session),
+        (status = 404, description = "`unknown_session`: no such session, or it has ended", body = ErrorBody),
+    )
+)]
+pub(super) async fn show(
+    State(control): State<Controls>,
+    Path(id): Path<String>,
+) -> Result<Json<Session>, ApiError> {
+    blocking(control, move |control| control.session(&id)).await
+}

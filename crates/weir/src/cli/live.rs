@@ -1,0 +1,63 @@
+//! The verbs about what goes on now.
+
+use super::At;
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct SessionsArgs {
+    #[command(subcommand)]
+    pub verb: Option<SessionsVerb>,
+    #[command(flatten)]
+    pub list: SessionsList,
+    #[command(flatten)]
+    pub at: At,
+}
+
+/// Which sessions, in which order.
+#[derive(Debug, Args)]
+pub struct SessionsList {
+    /// By what [default: state_seconds, those that are idle last]
+    #[arg(long, value_parser = ["state_seconds", "pinned_seconds", "age", "commands", "bytes", "user", "id"])]
+    pub sort: Option<String>,
+    /// How many [default: 20]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// How many to leave out before them
+    #[arg(long, value_name = "N")]
+    pub offset: Option<usize>,
+    /// Of this user only
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// With this default schema only
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+    /// In this state only
+    #[arg(long, value_parser = ["idle", "in_transaction", "waiting_for_connection", "waiting_for_rule",
+        "waiting_for_answer", "running", "answering", "loading_file", "binlog"])]
+    pub state: Option<String>,
+    /// Only those that keep their server connection
+    #[arg(long)]
+    pub pinned: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SessionsVerb {
+    /// Show everything about one session
+    Show {
+        /// The id that `weir sessions` shows
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AdviseVerb {
+    /// Tell what keeps sessions on their server connections, what that costs, and what to change
+    Pins {
+        #[command(flatten)]
+        at: At,
+    },
+}

@@ -1,0 +1,257 @@
+//! What keeps sessions on their server connections, and what to change, for the API.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use weir_admin::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor};
+use weir_model::DigestId;
+use weir_proxy::{SessionSeen, Shared};
+use weir_session::PinReason;
+use weir_stats::digests::{Line, Origin};
+
+/// Statements and users that are shown.
+const SHOWN: usize = 20;
+
+/// Nanoseconds that were kept, by what the seconds stand for.
+#[derive(Default)]
+struct Kept {
+    times: BTreeMap<PinReason, u64>,
+    reasons: BTreeMap<PinReason, u64>,
+    all: u64,
+}
+
+type Behind = (DigestId, String, String, String);
+
+/// What was counted, and what goes on now.
+pub fn advise(shared: &Shared) -> PinAdvice {
+    let seen = shared.registry.seen();
+    let mut behind: HashMap<Behind, Kept> = HashMap::new();
+    let mut users: HashMap<String, Kept> = HashMap::new();
+    let mut all = Kept::default();
+    if let Some(digests) = &shared.digests {
+        let report = digests.report();
+        for line in report.lines.iter().filter(|line| line.sums.pins.iter().any(|times| *times > 0)) {
+            let kept = of_line(line);
+            users.entry(text(&line.origin.user)).or_default().add(&kept);
+            all.add(&kept);
+            behind.entry(key(line.digest.id, &line.digest.text, &line.origin)).or_default().add(&kept);
+        }
+        all.add(&of_sums(&report.other));
+        // What has not ended yet.
+        for session in &seen {
+            let Some(ns) = session.pinned.map(|time| time.min(digests.observed()).as_nanos() as u64) else {
+                continue;
+            };
+            let reasons = session.pins.iter().filter(|reason| *reason != PinReason::SessionMode);
+            let kept = Kept {
+                times: BTreeMap::new(),
+                reasons: reasons.map(|reason| (reason, ns)).collect(),
+                all: ns,
+            };
+            users.entry(text(&session.user)).or_default().add(&kept);
+            all.add(&kept);
+            let named = session.pinned_by.and_then(|slot| digests.named(session.worker, slot));
+            if let Some((digest, origin)) = named {
+                behind.entry(key(digest.id, &digest.text, &origin)).or_default().add(&kept);
+            }
+        }
+    }
+    for (reason, times) in shared.pins.by_reason() {
+        // What no digest was counted for: another command than a statement.
+        if times > 0 {
+            all.times.entry(reason).or_insert(times);
+        }
+    }
+    let observed = shared.digests.as_ref().map_or(0.0, |digests| digests.observed().as_secs_f64());
+    let now = now(&seen);
+    PinAdvice {
+        enabled: shared.digests.is_some(),
+        observed_seconds: observed,
+        connections: average(all.all, observed),
+        sessions_now: seen.iter().filter(|session| !session.pins.is_empty()).count() as u64,
+        reasons: reasons(&all, &now),
+        statements: statements(behind, observed),
+        users: by_user(users, &seen, observed),
+    }
+}
+
+impl Kept {
+    fn add(&mut self, other: &Self) {
+        for (reason, times) in &other.times {
+            *self.times.entry(*reason).or_default() += times;
+        }
+        for (reason, ns) in &other.reasons {
+            *self.reasons.entry(*reason).or_default() += ns;
+        }
+        self.all += other.all;
+    }
+}
+
+fn of_line(line: &Line) -> Kept {
+    of_sums(&line.sums)
+}
+
+fn of_sums(sums: &weir_stats::digests::Sums) -> Kept {
+    let by = |counts: &[u64]| {
+        let counts = PinReason::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
+        counts.map(|(reason, count)| (reason, *count)).collect()
+    };
+    Kept { times: by(&sums.pins), reasons: by(&sums.pinned_ns), all: sums.kept_ns }
+}
+
+fn key(id: DigestId, digest: &[u8], origin: &Origin) -> Behind {
+    (id, text(digest), text(&origin.user), text(&origin.schema))
+}
+
+/// Sessions with each reason now.
+fn now(seen: &[SessionSeen]) -> BTreeMap<PinReason, u64> {
+    let mut now = BTreeMap::new();
+    seen.iter()
+        .flat_map(|session| session.pins.iter())
+        .for_each(|reason| *now.entry(reason).or_default() += 1);
+    now
+}
+
+fn reasons(all: &Kept, now: &BTreeMap<PinReason, u64>) -> Vec<PinnedFor> {
+    let met = |reason: &PinReason| {
+        all.times.contains_key(reason) || all.reasons.contains_key(reason) || now.contains_key(reason)
+    };
+    let mut reasons: Vec<PinReason> = PinReason::ALL.into_iter().filter(met).collect();
+    let of = |counts: &BTreeMap<PinReason, u64>, reason: &PinReason| counts.get(reason).copied().unwrap_or(0);
+    reasons
+        .sort_by_key(|reason| Reverse((of(&all.reasons, reason), of(now, reason), of(&all.times, reason))));
+    let shown = |reason: PinReason| PinnedFor {
+        reason: reason.as_str().to_owned(),
+        times: of(&all.times, &reason),
+        seconds: seconds(of(&all.reasons, &reason)),
+        sessions_now: of(now, &reason),
+        advice: advice(reason).to_owned(),
+    };
+    reasons.into_iter().map(shown).collect()
+}
+
+fn statements(behind: HashMap<Behind, Kept>, observed: f64) -> Vec<PinnedBehind> {
+    let mut behind: Vec<(Behind, Kept)> = behind.into_iter().collect();
+    let most = |kept: &Kept| kept.all.max(kept.reasons.values().copied().max().unwrap_or(0));
+    behind.sort_by(|(a, x), (b, y)| most(y).cmp(&most(x)).then_with(|| a.cmp(b)));
+    behind.truncate(SHOWN);
+    let shown = |((id, digest, user, schema), kept): (Behind, Kept)| PinnedBehind {
+        id: id.to_string(),
+        digest,
+        user,
+        schema,
+        times: kept.times.iter().map(|(reason, times)| (reason.as_str().to_owned(), *times)).collect(),
+        seconds: kept.reasons.iter().map(|(reason, ns)| (reason.as_str().to_owned(), seconds(*ns))).collect(),
+        kept_seconds: seconds(kept.all),
+        connections: average(kept.all, observed),
+    };
+    behind.into_iter().map(shown).collect()
+}
+
+fn by_user(mut users: HashMap<String, Kept>, seen: &[SessionSeen], observed: f64) -> Vec<PinnedBy> {
+    let mut now: HashMap<String, u64> = HashMap::new();
+    for session in seen.iter().filter(|session| !session.pins.is_empty()) {
+        *now.entry(text(&session.user)).or_default() += 1;
+        users.entry(text(&session.user)).or_default();
+    }
+    let shown = |(user, kept): (String, Kept)| PinnedBy {
+        kept_seconds: seconds(kept.all),
+        connections: average(kept.all, observed),
+        sessions_now: now.get(&user).copied().unwrap_or(0),
+        reason: kept.reasons.iter().max_by_key(|(_, ns)| **ns).map(|(reason, _)| reason.as_str().to_owned()),
+        user,
+    };
+    let mut users: Vec<PinnedBy> = users.into_iter().map(shown).collect();
+    users.sort_by(|a, b| {
+        b.kept_seconds
+            .total_cmp(&a.kept_seconds)
+            .then(b.sessions_now.cmp(&a.sessions_now))
+            .then_with(|| a.user.cmp(&b.user))
+    });
+    users.truncate(SHOWN);
+    users
+}
+
+fn average(ns: u64, observed: f64) -> f64 {
+    if observed > 0.0 { seconds(ns) / observed } else { 0.0 }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What to change about a reason. docs/analytics.md has the same list.
+pub const fn advice(reason: PinReason) -> &'static str {
+    use PinReason as R;
+    match reason {
+        R::Transaction => {
+            "keep transactions short: do nothing else between BEGIN and COMMIT, and send single statements without one"
+        }
+        R::AutocommitOff => {
+            "let the driver leave autocommit on: with it off every read opens a transaction, which lasts until COMMIT"
+        }
+        R::TransactionUnknown => {
+            "send COMMIT or ROLLBACK behind an error: until then nobody knows whether a transaction is open"
+        }
+        R::NextTransaction => {
+            "use START TRANSACTION READ ONLY or SET SESSION TRANSACTION in place of SET TRANSACTION"
+        }
+        R::Xa => "end XA transactions soon: XA COMMIT or XA ROLLBACK right behind XA PREPARE",
+        R::TemporaryTable => {
+            "use a derived table or WITH in place of a temporary table, or reset the session when it is done"
+        }
+        R::LockTables => {
+            "use a transaction with SELECT ... FOR UPDATE in place of LOCK TABLES, or UNLOCK TABLES sooner"
+        }
+        R::InstanceLock | R::BackupLock | R::BackupStage => {
+            "let the backup connect to the server itself: it needs one connection of its own"
+        }
+        R::UserLock => {
+            "call RELEASE_ALL_LOCKS() when the work is done (RELEASE_LOCK() does not prove that no other lock is held)"
+        }
+        R::Handler => "use SELECT in place of HANDLER",
+        R::SqlPrepare => {
+            "let the driver prepare statements by the protocol (COM_STMT_PREPARE), which keeps no connection, in place of PREPARE"
+        }
+        R::UserVariable => {
+            "set user variables by SET @x = literal, or compute in the application, in place of := and SELECT ... INTO @x"
+        }
+        R::UntrackedVariable => {
+            "set the variable at the server (SET GLOBAL, my.cnf) or for one statement (a SET_VAR hint, SET STATEMENT)"
+        }
+        R::StateUnknown => "nothing: it was read back as soon as nothing else kept the connection",
+        R::Role => "give the account a default role (SET DEFAULT ROLE) in place of SET ROLE in each session",
+        R::Cursor => {
+            "fetch all rows at once: switch off the driver's server-side cursors (useCursorFetch, fetch size)"
+        }
+        R::LongData => "send values with the execution: switch off the driver's streaming of long parameters",
+        R::LoadData => "nothing: it lasts for one statement",
+        R::Procedure => {
+            "put what the procedure does into statements, or reset the session behind CALL (drivers do when a connection goes back to their pool)"
+        }
+        R::UnknownStatement => {
+            "see what the statement is: Weir does not know it; shorten it if it is longer than limits.statement_bytes"
+        }
+        R::Admin => "let administration connect to the server itself",
+        R::Sequence => "use AUTO_INCREMENT, or read the value by NEXTVAL() alone and reset the session",
+        R::MultiStatement => {
+            "send statements one by one: of a packet in which one failed nobody knows which ran"
+        }
+        R::FoundRows => "use SELECT COUNT(*) in place of SQL_CALC_FOUND_ROWS and FOUND_ROWS()",
+        R::RowCount => {
+            "nothing, as a rule: it ends with the next statement, or after a second when others wait"
+        }
+        R::Warnings => {
+            "find what warns (weir queries, SHOW WARNINGS) and mend it; it ends with the next statement, or after a second when others wait"
+        }
+        R::ConnectionId => "do not ask for CONNECTION_ID(): use an id of the application's own",
+        R::Replication => "nothing: a replica needs a connection of its own",
+        R::SessionMode => "share connections: sharing = \"transaction\" in [pool], or under the [[user]]",
+    }
+}
+
+#[cfg(test)]
+mod tests;

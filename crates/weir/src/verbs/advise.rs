@@ -1,0 +1,70 @@
+//! `weir advise ...`
+
+use super::Asked;
+use super::show::{seconds, short, table};
+use crate::cli::AdviseVerb;
+use anyhow::Result;
+use weir_admin::PinAdvice;
+
+pub fn run(verb: AdviseVerb) -> Result<()> {
+    match verb {
+        AdviseVerb::Pins { at } => Asked::new(&at)?.get("/advise/pins")?.show(pins),
+    }
+}
+
+fn pins(advice: &PinAdvice) -> String {
+    if advice.reasons.is_empty() {
+        return "no session has kept a server connection beyond a statement\n".to_owned();
+    }
+    let mut text = match advice.enabled {
+        true => format!(
+            "over {}, sessions kept {:.1} server connections on average; {} keep one now\n",
+            seconds(advice.observed_seconds),
+            advice.connections,
+            advice.sessions_now
+        ),
+        false => "analytics.enabled is off: only what goes on now is known\n".to_owned(),
+    };
+    let rows = advice.reasons.iter().map(|row| {
+        let kept = seconds(row.seconds);
+        vec![
+            row.reason.clone(),
+            row.times.to_string(),
+            kept,
+            row.sessions_now.to_string(),
+            row.advice.clone(),
+        ]
+    });
+    text.push_str(&format!("\n{}\n", table(&["reason", ">times", ">kept", ">now", "what to change"], rows)));
+    if !advice.statements.is_empty() {
+        let rows = advice.statements.iter().map(|row| {
+            let reasons: Vec<&str> = row.times.keys().chain(row.seconds.keys()).map(String::as_str).collect();
+            let mut reasons = reasons;
+            reasons.sort_unstable();
+            reasons.dedup();
+            vec![
+                row.id.clone(),
+                seconds(row.kept_seconds),
+                format!("{:.2}", row.connections),
+                row.user.clone(),
+                row.schema.clone(),
+                reasons.join(", "),
+                short(&row.digest),
+            ]
+        });
+        let header = ["id", ">kept", ">connections", "user", "schema", "reasons", "digest"];
+        text.push_str(&format!("\n{}\n", table(&header, rows)));
+    }
+    let rows = advice.users.iter().map(|row| {
+        vec![
+            row.user.clone(),
+            seconds(row.kept_seconds),
+            format!("{:.2}", row.connections),
+            row.sessions_now.to_string(),
+            row.reason.clone().unwrap_or_default(),
+        ]
+    });
+    let header = ["user", ">kept", ">connections", ">now", "mostly for"];
+    text.push_str(&format!("\n{}\n", table(&header, rows)));
+    text
+}

@@ -1,0 +1,112 @@
+//! `weir sessions ...`
+
+use super::show::{bytes, pairs, seconds, short, table};
+use super::{Asked, escaped};
+use crate::cli::{SessionsArgs, SessionsList, SessionsVerb};
+use anyhow::Result;
+use weir_admin::{Session, SessionState, Sessions};
+
+pub fn run(args: SessionsArgs) -> Result<()> {
+    let SessionsArgs { verb, list, at } = args;
+    match verb {
+        None => Asked::new(&at)?.get(&path(&list))?.show(all),
+        Some(SessionsVerb::Show { id, at }) => {
+            Asked::new(&at)?.get(&format!("/sessions/{}", escaped(&id)))?.show(one)
+        }
+    }
+}
+
+fn path(list: &SessionsList) -> String {
+    let number = |n: Option<usize>| n.map(|n| n.to_string());
+    let pinned = list.pinned.then(|| "true".to_owned());
+    let given = [
+        ("sort", &list.sort),
+        ("limit", &number(list.limit)),
+        ("offset", &number(list.offset)),
+        ("user", &list.user),
+        ("schema", &list.schema),
+        ("state", &list.state),
+        ("pinned", &pinned),
+    ];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    format!("/sessions?{}", query.join("&"))
+}
+
+fn all(sessions: &Sessions) -> String {
+    let shown = sessions.sessions.len();
+    if shown == 0 && sessions.offset < sessions.total.max(1) {
+        return "no session\n".to_owned();
+    }
+    let header =
+        ["id", "user", "client", "schema", "state", ">for", ">commands", "pins", ">connection", "statement"];
+    let rows = sessions.sessions.iter().map(|session| {
+        vec![
+            session.id.to_string(),
+            session.user.clone(),
+            session.client.clone(),
+            session.schema.clone().unwrap_or_default(),
+            state(session.state).to_owned(),
+            seconds(session.state_seconds),
+            session.commands.to_string(),
+            session.pins.join(", "),
+            session.server_connection_id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
+            session
+                .statement
+                .as_ref()
+                .map_or_else(String::new, |s| short(s.text.as_ref().unwrap_or(&s.digest))),
+        ]
+    });
+    let mut text = table(&header, rows) + "\n";
+    if shown < sessions.total {
+        let first = sessions.offset + 1;
+        let last = sessions.offset + shown;
+        text.push_str(&format!(
+            "\n{first} to {last} of {} sessions: --offset and --limit show others\n",
+            sessions.total
+        ));
+    }
+    text
+}
+
+/// As people say it.
+fn state(state: SessionState) -> &'static str {
+    match state {
+        SessionState::Idle => "idle",
+        SessionState::InTransaction => "in transaction",
+        SessionState::WaitingForConnection => "waits for connection",
+        SessionState::WaitingForRule => "waits for rule",
+        SessionState::WaitingForAnswer => "waits for answer",
+        SessionState::Running => "running",
+        SessionState::Answering => "answering",
+        SessionState::LoadingFile => "loading file",
+        SessionState::Binlog => "binlog",
+    }
+}
+
+fn one(session: &Session) -> String {
+    let server = match (&session.server, session.server_connection_id) {
+        (Some(server), Some(id)) => format!("{server}, connection {id}"),
+        _ => "none now".to_owned(),
+    };
+    let statement = session.statement.as_ref();
+    let pinned = match session.pinned_seconds {
+        Some(kept) => format!("{}, for {}", session.pins.join(", "), seconds(kept)),
+        None => session.pins.join(", "),
+    };
+    pairs(&[
+        ("session", session.id.to_string()),
+        ("user", session.user.clone()),
+        ("client", session.client.clone()),
+        ("tls", session.tls.clone().unwrap_or_else(|| "none".to_owned())),
+        ("schema", session.schema.clone().unwrap_or_default()),
+        ("state", format!("{}, for {}", state(session.state), seconds(session.state_seconds))),
+        ("age", seconds(session.age_seconds)),
+        ("commands", session.commands.to_string()),
+        ("bytes", format!("{} in, {} out", bytes(session.bytes_in), bytes(session.bytes_out))),
+        ("server", server),
+        ("pins", pinned),
+        ("digest", statement.map_or_else(String::new, |s| format!("{}\n{}", s.id, s.digest))),
+        ("statement", statement.and_then(|s| s.text.clone()).unwrap_or_default()),
+    ])
+}

@@ -1,0 +1,189 @@
+//! Live sessions, and what keeps them on their connections, as an operator sees them.
+
+use serde_json::{Value, json};
+
+use crate::api_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const SESSION: &str = "sharing = \"session\"\n";
+const TRANSACTION: &str = "sharing = \"transaction\"\n";
+
+/// The session of this client.
+fn of(weir: &Weir, client: &Client) -> Value {
+    told_json(weir, &["sessions", "show", &client.greeting().connection_id.to_string()])
+}
+
+/// The session of this client, once it is in this state.
+async fn when(weir: &Weir, client: &Client, state: &str) -> Value {
+    until(state, async || Some(of(weir, client)).filter(|session| session["state"] == state)).await
+}
+
+fn listed(weir: &Weir, args: &[&str]) -> Value {
+    told_json(weir, &[&["sessions"], args].concat())
+}
+
+#[tokio::test]
+async fn what_sessions_do_is_seen_from_outside() {
+    for (flavor, server) in &both() {
+        for mode in [SESSION, TRANSACTION] {
+            let at = format!("{flavor:?} {mode}");
+            database(server, "se_seen", &["CREATE TABLE t (i INT)"]).await;
+            let mut direct = app(server.addr()).connect().await.unwrap();
+            let weir = sharing(server, 2, mode, "");
+            let [mut one, mut two] = clients(&weir, "se_seen").await;
+            one.run("SELECT 1 + 17").await.unwrap();
+            let session = when(&weir, &one, "idle").await;
+            assert_eq!(session["statement"]["digest"], "SELECT ? + ?", "{at}");
+            assert_eq!(session["statement"]["text"], Value::Null, "{at}");
+            assert_eq!((&session["user"], &session["schema"]), (&json!("app"), &json!("se_seen")), "{at}");
+            assert!(session["client"].as_str().unwrap().starts_with("127.0.0.1:"), "{at}");
+            assert!(
+                session["bytes_in"].as_u64() > Some(17) && session["bytes_out"].as_u64() > Some(30),
+                "{at}"
+            );
+            let commands = session["commands"].as_u64().unwrap();
+            let own = mode == SESSION;
+            assert_eq!(session["pins"], if own { json!(["session_mode"]) } else { json!([]) }, "{at}");
+            assert_eq!(session["server_connection_id"].is_u64(), own, "{at}");
+
+            one.run("BEGIN").await.unwrap();
+            let session = when(&weir, &one, "in_transaction").await;
+            assert_eq!(session["commands"], commands + 1, "{at}");
+            assert!(session["server_connection_id"].is_u64() && session["server"].is_string(), "{at}");
+            if !own {
+                assert_eq!(session["pins"], json!(["transaction"]), "{at}");
+                assert!(session["pinned_seconds"].is_f64(), "{at}");
+                let pinned = listed(&weir, &["--pinned"]);
+                assert_eq!(
+                    (&pinned["total"], &pinned["sessions"][0]["id"]),
+                    (&json!(1), &session["id"]),
+                    "{at}"
+                );
+            }
+            direct.run("SELECT GET_LOCK('se_seen', 60)").await.unwrap();
+            one.send(command::QUERY, b"SELECT 'secret', GET_LOCK('se_seen', 60)").await.unwrap();
+            let session = when(&weir, &one, "running").await;
+            assert_eq!(session["statement"]["digest"], "SELECT ? , `GET_LOCK` (...)", "{at}");
+            let first = listed(&weir, &["--limit", "1"]);
+            assert_eq!((&first["total"], &first["sessions"][0]["id"]), (&json!(2), &session["id"]), "{at}");
+            let second = listed(&weir, &["--limit", "1", "--offset", "1"]);
+            assert_eq!(second["sessions"][0]["id"], two.greeting().connection_id, "{at}");
+            let table = told(&weir, &["sessions"]);
+            assert!(table.contains("running") && !table.contains("secret"), "{at}: {table}");
+            direct.run("SELECT RELEASE_LOCK('se_seen')").await.unwrap();
+            one.receive(command::QUERY).await.unwrap();
+            one.run("SELECT RELEASE_ALL_LOCKS()").await.unwrap();
+            one.run("COMMIT").await.unwrap();
+            one.run("USE mysql").await.unwrap();
+            assert_eq!(when(&weir, &one, "idle").await["schema"], "mysql", "{at}");
+            for (args, total) in
+                [(["--schema", "mysql"], 1), (["--user", "app"], 2), (["--user", "nobody"], 0)]
+            {
+                assert_eq!(listed(&weir, &args)["total"], total, "{at} {args:?}");
+            }
+            let id = one.greeting().connection_id.to_string();
+            one.command(command::QUIT, b"").await.ok();
+            until("the session has ended", async || (listed(&weir, &[])["total"] == 1).then_some(())).await;
+            let gone = refused_with(&weir, &["sessions", "show", &id]);
+            assert!(gone.contains("no session with the id"), "{gone}");
+            two.run("SELECT 1").await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_seen_to_wait() {
+    for (flavor, server) in &both() {
+        database(server, "se_wait", &[]).await;
+        let rule = "[[rule]]\nname = \"one\"\nmatch = { pattern = \"limited\" }\nlimit = { concurrency = 1, queue = \"30s\" }\n";
+        let weir = sharing(server, 1, TRANSACTION, rule);
+        let [mut one, mut two] = clients(&weir, "se_wait").await;
+        one.run("BEGIN").await.unwrap();
+        two.send(command::QUERY, b"SELECT 'waits'").await.unwrap();
+        let session = when(&weir, &two, "waiting_for_connection").await;
+        assert_eq!(session["statement"]["digest"], "SELECT ?", "{flavor:?}");
+        one.run("COMMIT").await.unwrap();
+        two.receive(command::QUERY).await.unwrap();
+        when(&weir, &two, "idle").await;
+        let mut direct = app(server.addr()).connect().await.unwrap();
+        direct.run("SELECT GET_LOCK('se_wait', 60)").await.unwrap();
+        one.send(command::QUERY, b"SELECT GET_LOCK('se_wait', 60), 'limited'").await.unwrap();
+        when(&weir, &one, "running").await;
+        two.send(command::QUERY, b"SELECT 'limited'").await.unwrap();
+        when(&weir, &two, "waiting_for_rule").await;
+        direct.run("SELECT RELEASE_LOCK('se_wait')").await.unwrap();
+        one.receive(command::QUERY).await.unwrap();
+        two.receive(command::QUERY).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn statements_are_shown_as_they_came_only_where_that_is_asked_for() {
+    for (flavor, server) in &both() {
+        database(server, "se_samples", &[]).await;
+        for mode in [SESSION, TRANSACTION] {
+            let weir = sharing(server, 2, mode, "[analytics]\nsamples = true\n");
+            let [mut one] = clients(&weir, "se_samples").await;
+            one.run("SELECT 'first'").await.unwrap();
+            one.run("SELECT 'shown'").await.unwrap();
+            let session = when(&weir, &one, "idle").await;
+            assert_eq!(session["statement"]["text"], "SELECT 'shown'", "{flavor:?} {mode}");
+            let prepared = one.prepare("SELECT 'hidden'").await.unwrap();
+            execute(&mut one, prepared.id, &[], true).await;
+            let session = when(&weir, &one, "idle").await;
+            assert_eq!(session["statement"]["digest"], "SELECT ?", "{flavor:?} {mode}");
+            assert_eq!(session["statement"]["text"], Value::Null, "{flavor:?} {mode}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_keeps_connections_is_counted_by_time_and_named() {
+    for (flavor, server) in &both() {
+        database(server, "se_pins", &["CREATE TABLE t (i INT)"]).await;
+        let weir = sharing(server, 4, TRANSACTION, "");
+        let [mut one, mut two, mut three] = clients(&weir, "se_pins").await;
+        let none = told(&weir, &["advise", "pins"]);
+        assert!(none.contains("no session has kept"), "{flavor:?}: {none}");
+        one.run("BEGIN").await.unwrap();
+        one.run("SELECT SLEEP(0.3)").await.unwrap();
+        one.run("COMMIT").await.unwrap();
+        two.run("SELECT GET_LOCK('se_pins', 1)").await.unwrap();
+        three.run("SELECT SLEEP(0.2)").await.unwrap();
+        let advice = told_json(&weir, &["advise", "pins"]);
+        let reason = |name: &str| {
+            let all = advice["reasons"].as_array().unwrap().iter();
+            all.clone()
+                .find(|row| row["reason"] == name)
+                .unwrap_or_else(|| panic!("{name}: {advice:#}"))
+                .clone()
+        };
+        let (transaction, lock) = (reason("transaction"), reason("user_lock"));
+        assert_eq!(
+            (&transaction["times"], &transaction["sessions_now"]),
+            (&json!(1), &json!(0)),
+            "{flavor:?}"
+        );
+        assert!(transaction["seconds"].as_f64() >= Some(0.3), "{flavor:?}: {transaction}");
+        assert!(transaction["advice"].as_str().unwrap().contains("short"), "{flavor:?}");
+        assert_eq!((&lock["times"], &lock["sessions_now"]), (&json!(1), &json!(1)), "{flavor:?}");
+        assert!(lock["seconds"].as_f64() >= Some(0.2), "{flavor:?}: {lock}");
+        let statements = advice["statements"].as_array().unwrap();
+        let behind = |digest: &str| statements.iter().find(|row| row["digest"] == digest).unwrap();
+        assert!(behind("BEGIN")["kept_seconds"].as_f64() >= Some(0.3), "{flavor:?}: {advice:#}");
+        assert_eq!(behind("BEGIN")["times"], json!({"transaction": 1}), "{flavor:?}");
+        assert_eq!(
+            behind("SELECT `GET_LOCK` (...)")["times"],
+            json!({"user_lock": 1}),
+            "{flavor:?}: {advice:#}"
+        );
+        assert_eq!(advice["users"][0]["user"], "app", "{flavor:?}");
+        let kept: f64 = statements.iter().map(|row| row["kept_seconds"].as_f64().unwrap()).sum();
+        let average = kept / advice["observed_seconds"].as_f64().unwrap();
+        assert!((advice["connections"].as_f64().unwrap() - average).abs() < 0.01, "{flavor:?}: {advice:#}");
+        let table = told(&weir, &["advise", "pins"]);
+        assert!(table.contains("RELEASE_ALL_LOCKS") && table.contains("BEGIN"), "{flavor:?}: {table}");
+        two.run("SELECT RELEASE_ALL_LOCKS()").await.unwrap();
+    }
+}
