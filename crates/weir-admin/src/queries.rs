@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 /// Which rows of [`Queries`] are wanted, and in which order.
@@ -124,6 +125,7 @@ pub struct QueryCounts {
     /// Those of them that were answered with an error, and these by its code; code 0 stands for codes that came after a row had
     /// met sixteen others.
     pub errors: u64,
+    #[serde(deserialize_with = "numbered")]
     pub error_codes: BTreeMap<u16, u64>,
     pub rows_sent: u64,
     pub rows_affected: u64,
@@ -156,6 +158,13 @@ pub struct QueryCounts {
     pub last_seen: Option<u64>,
 }
 
+/// The keys of a JSON object are strings; flattened into another, serde does not read them as numbers by itself.
+fn numbered<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+    let read = BTreeMap::<String, u64>::deserialize(from)?;
+    let number = |(code, count): (String, u64)| Ok((code.parse().map_err(D::Error::custom)?, count));
+    read.into_iter().map(number).collect()
+}
+
 /// Durations. Percentiles are at most 12.5 % too high and never too low.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Times {
@@ -185,4 +194,31 @@ pub struct QueryShown {
 pub struct Reset {
     /// Rows that there were.
     pub rows: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let counts =
+            QueryCounts { errors: 3, error_codes: [(1054, 2), (0, 1)].into(), ..QueryCounts::default() };
+        let query = Query {
+            id: "0f".to_owned(),
+            digest: "SELECT ?".to_owned(),
+            digest_cut: false,
+            user: "app".to_owned(),
+            schema: String::new(),
+            server: "db1".to_owned(),
+            quadrant: Quadrant::OftenFast,
+            cacheable: true,
+            sample: None,
+            counts,
+        };
+        let text = serde_json::to_string(&query).unwrap();
+        assert_eq!(serde_json::from_str::<Query>(&text).unwrap(), query);
+        let counts = serde_json::to_string(&query.counts).unwrap();
+        assert_eq!(serde_json::from_str::<QueryCounts>(&counts).unwrap(), query.counts);
+    }
 }
