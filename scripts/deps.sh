@@ -18,6 +18,7 @@ needs=(
   "redis-benchmark|redis-tools|load for the same"
   "ps|procps|process figures"
   "valgrind|valgrind|counts instructions in make bench"
+  "tmux|tmux|a terminal for the tests of weir top"
   "dpkg-deb|dpkg|unpacks MySQL beside the system, see scripts/get-mysql.sh"
 )
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 pub use live::{AdviseVerb, SessionsArgs, SessionsList, SessionsVerb};
 pub use verbs::{
-    At, CacheVerb, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs, RulesVerb, TokenFile,
-    TokenVerb,
+    At, AtPlace, CacheVerb, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs, RulesVerb,
+    TokenFile, TokenVerb, TopArgs,
 };
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
@@ -56,6 +56,8 @@ pub enum Command {
         #[command(flatten)]
         at: At,
     },
+    /// Watch a running Weir: rates, times, the cache, connections, and the statements that cost most now
+    Top(TopArgs),
     /// Make, list and remove the tokens with which others than its own user may use the admin address
     #[command(subcommand)]
     Token(TokenVerb),

@@ -9,10 +9,13 @@ mod rules;
 mod sessions;
 mod show;
 mod token;
+mod top;
 
-use crate::cli::{AdviseVerb, At, CacheVerb, ExplainArgs, QueriesArgs, RulesVerb, SessionsArgs, TokenVerb};
+use crate::cli::{
+    AdviseVerb, At, AtPlace, CacheVerb, ExplainArgs, QueriesArgs, RulesVerb, SessionsArgs, TokenVerb, TopArgs,
+};
 use anyhow::{Context, Result, bail};
-use client::Client;
+use client::{Client, Request};
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -65,6 +68,11 @@ pub fn token(verb: TokenVerb) -> Result<()> {
     token::run(verb)
 }
 
+/// `weir top`
+pub fn top(args: &TopArgs) -> Result<()> {
+    top::run(args)
+}
+
 /// A running Weir, and how its answers are shown.
 struct Asked {
     client: Client,
@@ -79,27 +87,30 @@ struct Answer {
 
 impl Asked {
     fn new(at: &At) -> Result<Self> {
-        Ok(Self { client: Client::new(address(at)?, token::given(at.token_file.as_deref())?), json: at.json })
+        Ok(Self {
+            client: Client::new(address(&at.place)?, token::given(at.token_file.as_deref())?),
+            json: at.json,
+        })
     }
 
     fn get(&self, path: &str) -> Result<Answer> {
-        self.ask(Method::GET, path, None)
+        self.send(Request::api(Method::GET, path))
     }
 
     fn post(&self, path: &str, body: &impl Serialize) -> Result<Answer> {
-        self.ask(Method::POST, path, Some(serde_json::to_string(body)?))
+        self.send(Request::api(Method::POST, path).json(body)?)
     }
 
     fn put(&self, path: &str, body: &impl Serialize) -> Result<Answer> {
-        self.ask(Method::PUT, path, Some(serde_json::to_string(body)?))
+        self.send(Request::api(Method::PUT, path).json(body)?)
     }
 
     fn delete(&self, path: &str) -> Result<Answer> {
-        self.ask(Method::DELETE, path, None)
+        self.send(Request::api(Method::DELETE, path))
     }
 
-    fn ask(&self, method: Method, path: &str, body: Option<String>) -> Result<Answer> {
-        Ok(Answer { text: self.client.ask(method, path, body)?, json: self.json })
+    fn send(&self, request: Request) -> Result<Answer> {
+        Ok(Answer { text: self.client.send(request)?, json: self.json })
     }
 }
 
@@ -127,11 +138,11 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-fn address(at: &At) -> Result<Address> {
-    if let Some(address) = &at.place.admin {
+fn address(place: &AtPlace) -> Result<Address> {
+    if let Some(address) = &place.admin {
         return Ok(address.clone());
     }
-    let path = at.place.config.as_ref().context("give --config or --admin")?;
+    let path = place.config.as_ref().context("give --config or --admin")?;
     match weir_config::load_admin(path) {
         Ok(Some(address)) => Ok(address),
         Ok(None) => bail!(

@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::Method;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use hyper::{Method, Request};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
 use hyper_util::rt::TokioIo;
+use serde::Serialize;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -25,34 +26,71 @@ const ANSWER_BYTES: usize = 64 << 20;
 pub struct Client {
     address: Address,
     token: Option<Zeroizing<String>>,
+    patience: Duration,
+}
+
+/// What is asked.
+pub struct Request {
+    method: Method,
+    path: String,
+    body: Option<String>,
+    if_match: Option<String>,
+}
+
+impl Request {
+    /// Of the API: `path` is what stands behind `/api/v1`.
+    pub fn api(method: Method, path: &str) -> Self {
+        Self::page(method, &format!("/api/v1{path}"))
+    }
+
+    pub fn page(method: Method, path: &str) -> Self {
+        Self { method, path: path.to_owned(), body: None, if_match: None }
+    }
+
+    /// # Errors
+    /// When it is nothing that JSON can say.
+    pub fn json(self, body: &impl Serialize) -> Result<Self> {
+        Ok(Self { body: Some(serde_json::to_string(body)?), ..self })
+    }
+
+    /// Refused where the rules are not those of this version any more.
+    pub fn only_for(self, version: String) -> Self {
+        Self { if_match: Some(version), ..self }
+    }
 }
 
 impl Client {
     pub fn new(address: Address, token: Option<Zeroizing<String>>) -> Self {
-        Self { address, token }
+        Self { address, token, patience: PATIENCE }
+    }
+
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Asks and returns the body of the answer.
     ///
     /// # Errors
     /// When nobody answers, and whatever Weir refuses, in its words.
-    pub fn ask(&self, method: Method, path: &str, body: Option<String>) -> Result<String> {
+    pub fn send(&self, request: Request) -> Result<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let asked = async { timeout(PATIENCE, self.connect_and_ask(method, path, body)).await };
+        let asked = async { timeout(self.patience, self.connect_and_ask(request)).await };
         match runtime.block_on(asked) {
             Ok(answer) => answer,
-            Err(_) => bail!("Weir at {} does not answer in {} s", self.address, PATIENCE.as_secs()),
+            Err(_) => bail!("Weir at {} does not answer in {} s", self.address, self.patience.as_secs()),
         }
     }
 
-    async fn connect_and_ask(&self, method: Method, path: &str, body: Option<String>) -> Result<String> {
-        let request =
-            Request::builder().method(method).uri(format!("/api/v1{path}")).header(HOST, "localhost");
-        let request = match &self.token {
-            Some(token) => request.header(AUTHORIZATION, format!("Bearer {}", token.as_str())),
-            None => request,
-        };
-        let request = match body {
+    async fn connect_and_ask(&self, asked: Request) -> Result<String> {
+        let mut request =
+            hyper::Request::builder().method(asked.method).uri(asked.path).header(HOST, "localhost");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {}", token.as_str()));
+        }
+        if let Some(version) = &asked.if_match {
+            request = request.header(IF_MATCH, format!("\"{version}\""));
+        }
+        let request = match asked.body {
             Some(body) => request.header(CONTENT_TYPE, "application/json").body(Full::from(body)),
             None => request.body(Full::default()),
         }?;
@@ -78,7 +116,7 @@ impl Client {
         anyhow!("no Weir answers at {}: {error}; {hint}", self.address)
     }
 
-    async fn ask_over<S>(&self, stream: S, request: Request<Full<Bytes>>) -> Result<String>
+    async fn ask_over<S>(&self, stream: S, request: hyper::Request<Full<Bytes>>) -> Result<String>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -127,6 +127,28 @@ fn one(query: &QueryShown) -> String {
     text
 }
 
+/// All about one digest, without a table: for where lines are wrapped.
+pub fn in_lines(query: &QueryShown) -> String {
+    let mut text = format!("{}\n{}\n\n{}", query.id, query.digest, every(&query.all));
+    for row in &query.rows {
+        let c = &row.counts;
+        let (user, schema) = (name(&row.user), name(&row.schema));
+        text.push_str(&format!("\nuser {user}, schema {schema}, server {}\n", name(&row.server)));
+        text.push_str(&format!(
+            "  {} calls, {} errors, {} hits; {}\n",
+            c.calls,
+            c.errors,
+            c.hits,
+            times(&c.total)
+        ));
+    }
+    text
+}
+
+fn name(name: &str) -> &str {
+    if name.is_empty() { "-" } else { name }
+}
+
 /// Every counter that says something.
 fn every(c: &QueryCounts) -> String {
     let codes: BTreeMap<String, u64> = c.error_codes.iter().map(|(code, n)| (code.to_string(), *n)).collect();

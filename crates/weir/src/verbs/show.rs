@@ -6,6 +6,12 @@ use std::io::IsTerminal;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_admin::CacheCounts;
 
+/// Whether standard output takes colours: a terminal, and nobody has said no (<https://no-color.org>).
+pub fn colors() -> bool {
+    let said = |name: &str| std::env::var_os(name).unwrap_or_default();
+    std::io::stdout().is_terminal() && said("NO_COLOR").is_empty() && said("TERM") != "dumb"
+}
+
 /// A table; columns whose header begins with `>` are numbers.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
@@ -70,10 +76,11 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `2.5 s`, `3 min`, `1.2 h`
+/// `7.5 ms`, `2.5 s`, `3 min`, `1.2 h`
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.001 => format!("{:.0} us", s * 1e6),
+        s if s < 0.01 => format!("{:.1} ms", s * 1e3),
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 120.0 => format!("{s:.1} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),

@@ -12,9 +12,14 @@ fn numbers_are_short() {
     for (amount, shown) in sizes {
         assert_eq!(bytes(amount), shown);
     }
-    for (amount, shown) in
-        [(0.0, "0 us"), (0.0025, "2 ms"), (2.54, "2.5 s"), (300.0, "5 min"), (9000.0, "2.5 h")]
-    {
+    for (amount, shown) in [
+        (0.0, "0 us"),
+        (0.0025, "2.5 ms"),
+        (0.25, "250 ms"),
+        (2.54, "2.5 s"),
+        (300.0, "5 min"),
+        (9000.0, "2.5 h"),
+    ] {
         assert_eq!(seconds(amount), shown);
     }
     assert_eq!((percent(None), percent(Some(0.975))), ("-".to_owned(), "97.5 %".to_owned()));
