@@ -11,8 +11,10 @@ use weir_model::DigestId;
 use weir_sql::{Digest, LexMode};
 
 use crate::bits::{Chunk, cut_after_first, dense, insert};
+use crate::blind::is_blind;
 use crate::decide::Actions;
 use crate::pattern;
+use crate::select::Holds;
 use crate::statement::Needs;
 
 /// The rules in force, ready to be matched.
@@ -55,6 +57,8 @@ pub(crate) struct Index {
     pub rules: Vec<Rule>,
     /// By rule.
     pub digests: Vec<Option<Digest>>,
+    /// By rule: its pattern takes one number for another.
+    pub blind: Vec<bool>,
     /// By rule.
     pub actions: Vec<(Actions, bool)>,
     /// In the order of their rules.
@@ -95,11 +99,19 @@ pub(crate) enum TableNeed {
 }
 
 /// What holds for all statements of one kind and command.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct General {
     pub chunks: Arc<[Chunk]>,
     /// The first entry of [`Index::scanned`] that asks for no other kind or command.
     pub first_scan: Option<u32>,
+    /// What a search with all of those holds for.
+    pub scans_hold: Holds,
+}
+
+impl Default for General {
+    fn default() -> Self {
+        Self { chunks: Arc::default(), first_scan: None, scans_hold: Holds::Digest }
+    }
 }
 
 impl RuleSet {
@@ -127,6 +139,7 @@ impl RuleSet {
             generation,
             rules: rules.to_vec(),
             needs: Needs::of(rules),
+            blind: rules.iter().map(|rule| rule.matches.pattern.as_deref().is_some_and(is_blind)).collect(),
             actions: rules.iter().map(|rule| (Actions::of(rule), rule.continues)).collect(),
             digests,
             entries,
@@ -182,6 +195,14 @@ impl Index {
         &self.rules[self.entries[entry as usize].rule as usize]
     }
 
+    /// What a look for the pattern of an entry holds for.
+    pub(crate) fn pattern_holds(&self, entry: u32) -> Holds {
+        match self.blind[self.entries[entry as usize].rule as usize] {
+            true => Holds::ButNumbers,
+            false => Holds::Text,
+        }
+    }
+
     fn fill(&mut self) {
         let mut general = Vec::new();
         for (entry, number) in self.entries.iter().zip(0..) {
@@ -210,8 +231,10 @@ impl Index {
                 let mut chunks = Vec::new();
                 insert(&mut chunks, general.iter().copied().filter(fits));
                 cut_after_first(&mut chunks, &self.closing);
-                let first_scan = self.scanned.iter().copied().find(fits);
-                *cell = General { chunks: chunks.into(), first_scan };
+                let mut scans = self.scanned.iter().copied().filter(fits);
+                let scans_hold = scans.clone().map(|number| self.pattern_holds(number)).max();
+                let scans_hold = scans_hold.unwrap_or(Holds::Digest);
+                *cell = General { chunks: chunks.into(), first_scan: scans.next(), scans_hold };
             }
         }
         self.general = filled;

@@ -9,6 +9,7 @@
 //! applies a decision counts it. It reads no SQL of its own: digests, tables and kinds are told to it.
 
 mod bits;
+mod blind;
 mod compile;
 mod decide;
 mod doubt;
@@ -31,5 +32,5 @@ pub use limiter::{Limiter, Ticket, Turn, Waited};
 pub use lint::{Lint, LintKind, lint};
 pub use list::{ListError, Place, RuleList};
 pub use rewrite::{MAX_REWRITTEN, Rewritten};
-pub use select::Selection;
+pub use select::{Holds, Selection};
 pub use statement::{Connection, Needs, Statement, rule_kind};

@@ -14,14 +14,25 @@ use crate::statement::{Needs, Statement};
 pub struct Selection {
     pub(crate) generation: u64,
     pub(crate) chunks: Arc<[Chunk]>,
-    per_digest: bool,
+    holds: Holds,
+}
+
+/// For which statements of the same command and kind a selection holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holds {
+    /// For every one of the same digest: no pattern was looked at, which might have seen a literal. A digest that was cut short
+    /// stands for no such statements.
+    Digest,
+    /// For every one that differs in nothing but its numbers, if each of them has digits (`weir_sql::without_numbers`): no pattern was
+    /// looked at that tells one number from another.
+    ButNumbers,
+    /// For this very text.
+    Text,
 }
 
 impl Selection {
-    /// Whether it holds for every statement of the same digest, command and kind: no pattern was looked at, which
-    /// might have seen a literal. A digest that was cut short stands for no such statements.
-    pub fn is_per_digest(&self) -> bool {
-        self.per_digest
+    pub fn holds(&self) -> Holds {
+        self.holds
     }
 
     /// No rule can match, on whatever connection.
@@ -41,12 +52,12 @@ impl RuleSet {
     /// The search itself takes time linear in the text's length where there are rules with patterns.
     pub fn select(&self, statement: &Statement<'_>) -> Selection {
         let general = &self.index.general[statement.kind as usize][statement.command as usize];
-        let (mut found, mut per_digest) = (Vec::new(), true);
-        self.by_digest(statement, &mut found, &mut per_digest);
-        self.by_table(statement, &mut found, &mut per_digest);
+        let (mut found, mut holds) = (Vec::new(), Holds::Digest);
+        self.by_digest(statement, &mut found, &mut holds);
+        self.by_table(statement, &mut found, &mut holds);
         let scans = general.first_scan.is_some_and(|first| !self.is_closed_before(first, general, &found));
         if scans {
-            per_digest = false;
+            holds = holds.max(general.scans_hold);
             let hits = self.scan.matches(pattern::subject(statement.text));
             let hits = hits.iter().filter_map(|hit| self.index.scanned.get(hit).copied());
             found.extend(
@@ -61,7 +72,7 @@ impl RuleSet {
             cut_after_first(&mut chunks, &self.index.closing);
             chunks.into()
         };
-        Selection { generation: self.index.generation, chunks, per_digest }
+        Selection { generation: self.index.generation, chunks, holds }
     }
 
     /// What the statements that are selected for must tell. It costs time to find out, so nothing else need be.
@@ -69,7 +80,7 @@ impl RuleSet {
         self.index.needs
     }
 
-    fn by_digest(&self, statement: &Statement<'_>, found: &mut Vec<u32>, per_digest: &mut bool) {
+    fn by_digest(&self, statement: &Statement<'_>, found: &mut Vec<u32>, holds: &mut Holds) {
         let index = &self.index;
         let Some(entries) = index.by_digest.get(&statement.digest) else { return };
         let same_text = |entry: &&u32| {
@@ -77,31 +88,31 @@ impl RuleSet {
             index.digests[rule].as_ref().is_some_and(|digest| digest.text == statement.digest_text)
         };
         for entry in entries.iter().filter(same_text) {
-            self.check(*entry, statement, found, per_digest);
+            self.check(*entry, statement, found, holds);
         }
     }
 
-    fn by_table(&self, statement: &Statement<'_>, found: &mut Vec<u32>, per_digest: &mut bool) {
+    fn by_table(&self, statement: &Statement<'_>, found: &mut Vec<u32>, holds: &mut Holds) {
         if self.index.by_table.is_empty() {
             return;
         }
         for table in statement.tables() {
             let Some(entries) = self.index.by_table.get(&table.name.to_ascii_lowercase()) else { continue };
             for entry in entries {
-                self.check(*entry, statement, found, per_digest);
+                self.check(*entry, statement, found, holds);
             }
         }
     }
 
     /// Looks at everything that an entry asks of a statement, but for its digest.
-    fn check(&self, number: u32, statement: &Statement<'_>, found: &mut Vec<u32>, per_digest: &mut bool) {
+    fn check(&self, number: u32, statement: &Statement<'_>, found: &mut Vec<u32>, holds: &mut Holds) {
         let entry = &self.index.entries[number as usize];
         let rule = &self.index.rules[entry.rule as usize];
         if !fits(rule, statement.kind, statement.command) || !names_table(rule, entry.table, statement) {
             return;
         }
         if let Some(pattern) = &self.alone[number as usize] {
-            *per_digest = false;
+            *holds = (*holds).max(self.index.pattern_holds(number));
             if !pattern.is_match(pattern::subject(statement.text)) {
                 return;
             }

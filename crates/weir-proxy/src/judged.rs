@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_cache::{Refusal, Scope};
 use weir_model::rule::{RuleCommand, RuleKind};
-use weir_policy::{RuleIndex, RuleSet, Selection, Statement, rule_kind};
+use weir_policy::{Holds, RuleIndex, RuleSet, Selection, Statement, rule_kind};
 use weir_session::Schema;
 use weir_sql::{
     Digest, LexMode, Lexer, ReadFacts, Statement as Classified, StatementKind, TokenKind, digest, hints,
@@ -152,7 +152,8 @@ impl Judged {
             kind: self.kind,
             command: self.command,
         });
-        if exact || selection.is_per_digest() {
+        // What is not exact stands for texts with other numbers.
+        if exact || selection.holds() <= Holds::ButNumbers {
             *kept = Some(selection.clone());
         }
         selection

@@ -7,7 +7,7 @@ use weir_model::rule::{Rule, RuleCommand, RuleKind, RuleMatch};
 
 use super::*;
 use crate::testing::{compiled, digest, matching, mode, read, rule, table};
-use crate::{Needs, Outcome, Statement};
+use crate::{Holds, Needs, Outcome, Statement};
 use weir_model::DigestId;
 use weir_sql::TableName;
 
@@ -127,7 +127,7 @@ proptest! {
         let expected = told(&rules, &full, &connection);
         prop_assert_eq!(&rules.decide(&selection, &connection), &expected);
         prop_assert_eq!(&rules.decide_known(&selection, &rules.connection(&connection)), &expected);
-        if selection.is_per_digest() {
+        if selection.holds() == Holds::Digest {
             for other in SQLS.into_iter().filter(|other| digest(other) == text) {
                 let statement = Statement { text: other.as_bytes(), ..full };
                 prop_assert_eq!(&rules.decide(&selection, &connection), &told(&rules, &statement, &connection));
@@ -157,25 +157,29 @@ fn a_selection_of_another_set_says_nothing() {
 }
 
 #[test]
-fn a_selection_is_of_a_digest_until_a_pattern_is_looked_at() {
+fn a_selection_is_of_a_digest_until_a_pattern_is_looked_at_and_of_the_text_if_it_sees_numbers() {
     let cases = [
-        (vec![""], true),
-        (vec!["pattern=a"], false),
-        (vec!["digest=select_1", "pattern=a"], true),
-        (vec!["digest=select_1 user=app", "pattern=a"], false),
-        (vec!["digest=select_1 pattern=a"], false),
-        (vec!["digest=update pattern=a"], true),
-        (vec!["table=t pattern=a"], true),
-        (vec!["table=v pattern=a"], false),
-        (vec!["kind=write pattern=a"], true),
-        (vec!["", "pattern=a"], true),
+        (vec![""], Holds::Digest),
+        (vec!["pattern=a"], Holds::ButNumbers),
+        (vec!["pattern=5"], Holds::Text),
+        (vec!["pattern=a", "pattern=5"], Holds::Text),
+        (vec!["pattern=a", "pattern=5 kind=write"], Holds::ButNumbers),
+        (vec!["digest=select_1", "pattern=5"], Holds::Digest),
+        (vec!["digest=select_1 user=app", "pattern=a"], Holds::ButNumbers),
+        (vec!["digest=select_1 pattern=a"], Holds::ButNumbers),
+        (vec!["digest=select_1 pattern=5"], Holds::Text),
+        (vec!["digest=update pattern=5"], Holds::Digest),
+        (vec!["table=t pattern=5"], Holds::Digest),
+        (vec!["table=v pattern=5"], Holds::Text),
+        (vec!["kind=write pattern=5"], Holds::Digest),
+        (vec!["", "pattern=5"], Holds::Digest),
     ];
     let tables = [table("v")];
     for (matches, expected) in cases {
         let rules: Vec<Rule> =
             matches.iter().enumerate().map(|(n, text)| rule(&n.to_string(), matching(text))).collect();
         let selection = compiled(&rules).select(&read("select 1", &digest("select 1"), &tables));
-        assert_eq!(selection.is_per_digest(), expected, "{matches:?}");
+        assert_eq!(selection.holds(), expected, "{matches:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use weir_model::ServerFamily;
+use weir_model::rule::{Rule, RuleMatch};
 
 const MODE: fn() -> LexMode = || LexMode::new(ServerFamily::MySql, 90_704);
 
@@ -86,4 +87,31 @@ fn what_names_stand_for_is_believed_for_a_time_and_until_something_changes() {
     judged.keep_names(Names { schema: schema.clone(), epoch: 1, at: now, verdict: Err(Refusal::View) });
     assert_eq!(judged.names(&schema, 1, now), Some(Err(Refusal::View)));
     assert_eq!(of(&mut judgements, "SELECT 1").judged.names(&schema, 0, now), Some(Ok(Reads::Tables)));
+}
+
+#[test]
+fn rules_are_chosen_once_for_texts_that_differ_in_numbers_unless_a_pattern_sees_these() {
+    for (pattern, matches) in [("^SELECT .* FROM t", [true, true]), ("id=1$", [true, false])] {
+        let matched = RuleMatch { pattern: Some(pattern.to_owned()), ..RuleMatch::default() };
+        let rule = Rule {
+            name: "one".to_owned(),
+            matches: matched,
+            cache: None,
+            rewrite: None,
+            deny: Some("no".to_owned()),
+            limit: None,
+            timeout: None,
+            continues: false,
+        };
+        let Ok(set) = RuleSet::compile(&[rule], 1, MODE()) else { panic!("{pattern} is a pattern") };
+        let mut judgements = Judgements::new(1);
+        for (sql, expected) in
+            ["SELECT c FROM t WHERE id=1", "SELECT c FROM t WHERE id=20"].iter().zip(matches)
+        {
+            let found = of(&mut judgements, sql);
+            let selection = found.judged.selection(&set, sql.as_bytes(), MODE(), found.exact);
+            assert_eq!(!selection.is_empty(), expected, "{pattern}: {sql}");
+            assert_eq!(found.judged.selection.lock().is_some(), matches == [true, true], "{pattern}");
+        }
+    }
 }

@@ -45,7 +45,7 @@ const LISTED: &[Listed] = &[
     },
     Listed {
         why: "MariaDB reads the types of an execution whose body ends ahead of them from behind its end, where \
-              something of an earlier command stands: id -1 comes without them",
+              something of an earlier command stands: none comes without them",
         flavors: &[Flavor::MariaDb],
         mend: cut_short,
     },
@@ -109,8 +109,16 @@ fn out_of_range(action: &mut Action, slots: &mut Slots) {
 }
 
 fn cut_short(action: &mut Action, slots: &mut Slots) {
-    let Action::Command { code: command::STMT_EXECUTE, body } = action else { return };
-    if slots.last_has_parameters && body.starts_with(&u32::MAX.to_le_bytes()) {
+    let ends_early = match action {
+        Action::Command { code: command::STMT_EXECUTE, body } => {
+            slots.last_has_parameters && body.starts_with(&u32::MAX.to_le_bytes())
+        }
+        Action::Execute { slot, params, .. } => {
+            params.is_empty() && slots.texts.get(slot).is_some_and(|text| text.contains(&b'?'))
+        }
+        _ => false,
+    };
+    if ends_early {
         *action = Action::Command { code: command::PING, body: Vec::new() };
     }
 }

@@ -60,12 +60,22 @@ fn arguments_of_a_procedure_stay_in_range_on_mariadb() {
 }
 
 #[test]
-fn the_last_statement_is_executed_without_types_only_where_it_has_no_parameters() {
+fn an_execution_ends_ahead_of_its_values_only_where_there_are_none() {
     let body = [&u32::MAX.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
     let last = || Action::Command { code: command::STMT_EXECUTE, body: body.clone() };
-    let actions = || vec![prepare(1, "BEGIN"), last(), prepare(2, "SET @x = ?"), last()];
+    let actions = || {
+        vec![
+            prepare(1, "BEGIN"),
+            last(),
+            execute(1, Vec::new(), true),
+            prepare(2, "SET @x = ?"),
+            last(),
+            execute(2, Vec::new(), true),
+        ]
+    };
     let mut expected = actions();
-    expected[3] = Action::Command { code: command::PING, body: Vec::new() };
+    expected[4] = Action::Command { code: command::PING, body: Vec::new() };
+    expected[5] = Action::Command { code: command::PING, body: Vec::new() };
     check(Flavor::MariaDb, actions(), expected);
     check(Flavor::MySql, actions(), actions());
 }
