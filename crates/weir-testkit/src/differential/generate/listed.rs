@@ -29,6 +29,8 @@ struct Slots {
     last_has_parameters: bool,
     /// The session has asked to hear of all variables.
     hears_all: bool,
+    /// A statement with a trigger has been there that may have failed.
+    trigger_may_have_failed: bool,
 }
 
 const LISTED: &[Listed] = &[
@@ -59,6 +61,16 @@ const LISTED: &[Listed] = &[
         why: "the flag SERVER_SESSION_STATE_CHANGED may be missing for who sets session_track_transaction_info",
         flavors: &Flavor::BOTH,
         mend: transaction_tracker,
+    },
+    Listed {
+        why: "what a trigger sets is not found again if its statement fails",
+        flavors: &Flavor::BOTH,
+        mend: failed_trigger,
+    },
+    Listed {
+        why: "the flag SERVER_SESSION_STATE_CHANGED stands alone in MySQL's answer to who has heard of all variables and asks for less",
+        flavors: &[Flavor::MySql],
+        mend: hears_less,
     },
     Listed {
         why: "a value that SET STATEMENT has put back is told by MariaDB with the next answer that tells any change, \
@@ -135,6 +147,32 @@ fn transaction_tracker(action: &mut Action, _: &mut Slots) {
     if String::from_utf8_lossy(&text.before).contains("session_track_transaction_info") {
         *action = Action::Query("SELECT @@session_track_transaction_info".into());
     }
+}
+
+fn failed_trigger(action: &mut Action, slots: &mut Slots) {
+    let sql = match action {
+        Action::Query(text) => text,
+        Action::Prepare { sql, .. } => sql,
+        _ => return,
+    };
+    let text = String::from_utf8_lossy(&sql.before).into_owned();
+    slots.trigger_may_have_failed |= text.contains("INTO k ")
+        && !text.contains("IGNORE")
+        // Before there is a trigger.
+        && !text.ends_with("(3,'c')");
+    if slots.trigger_may_have_failed && text.contains(", @tr") {
+        *action = Action::Query(text.replace(", @tr", "").as_str().into());
+    }
+}
+
+fn hears_less(action: &mut Action, slots: &mut Slots) {
+    let Action::Query(text) = action else { return };
+    let sql = String::from_utf8_lossy(&text.before);
+    let all = sql.contains("session_track_system_variables = '*'");
+    if slots.hears_all && !all && sql.contains("session_track_system_variables = ") {
+        *action = Action::Query("SELECT @@session_track_system_variables".into());
+    }
+    slots.hears_all |= all;
 }
 
 fn put_back(action: &mut Action, slots: &mut Slots) {

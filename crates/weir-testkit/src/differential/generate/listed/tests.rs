@@ -111,3 +111,26 @@ fn set_statement_is_left_out_for_who_hears_of_all_variables_on_mariadb() {
     check(Flavor::MariaDb, actions(), expected);
     check(Flavor::MySql, actions(), actions());
 }
+
+#[test]
+fn what_a_trigger_sets_is_asked_for_until_one_may_have_failed() {
+    let asks = || query("SELECT @x, @tr, @made");
+    let ignored = || query("INSERT IGNORE INTO k VALUES (1, 'a')");
+    let actions = vec![ignored(), asks(), query("INSERT INTO k VALUES (1, 'again')"), asks()];
+    let expected =
+        vec![ignored(), asks(), query("INSERT INTO k VALUES (1, 'again')"), query("SELECT @x, @made")];
+    for flavor in Flavor::BOTH {
+        check(flavor, actions.clone(), expected.clone());
+    }
+}
+
+#[test]
+fn who_hears_of_all_variables_goes_on_to_do_so_on_mysql() {
+    let (all, less) =
+        ("SET session_track_system_variables = '*'", "SET session_track_system_variables = 'autocommit'");
+    let actions = || vec![query(less), query(all), query(all), query(less)];
+    let mut expected = actions();
+    expected[3] = query("SELECT @@session_track_system_variables");
+    check(Flavor::MySql, actions(), expected);
+    check(Flavor::MariaDb, actions(), actions());
+}
