@@ -77,6 +77,13 @@ impl<'b> KeyBuilder<'b> {
         Self { out: buffer }
     }
 
+    /// Begins a key with parts that another builder has made.
+    pub fn with_front(buffer: &'b mut Vec<u8>, front: &[u8]) -> Self {
+        let key = Self::new(buffer);
+        key.out.extend_from_slice(front);
+        key
+    }
+
     /// The statement's bytes, without plain comments and blanks before and after it.
     pub fn statement(&mut self, sql: &[u8]) -> &mut Self {
         self.part(Part::Statement, sql)

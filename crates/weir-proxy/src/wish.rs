@@ -4,7 +4,7 @@ use crate::doing::Doing;
 use crate::judged::{CacheHints, Found, Judged, Reads, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Selector, Table, Tables, Terms};
@@ -48,6 +48,45 @@ pub(crate) struct Wish {
 thread_local! {
     /// Room for the key of the next statement on this thread: that of one that was served.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static FRONT: RefCell<LastFront> = const { RefCell::new(LastFront { front: None, bytes: Vec::new() }) };
+}
+
+/// What a key begins with: all that does not come from the statement. It stays the same from one statement to the next, also
+/// in other sessions of one user.
+#[derive(Debug, PartialEq, Eq)]
+struct Front {
+    protocol: Protocol,
+    dialect: u64,
+    results: u64,
+    place: u64,
+    /// `None` where answers are for all who may read them.
+    user: Option<Arc<[u8]>>,
+}
+
+/// The last of these, and its bytes.
+#[derive(Debug, Default)]
+struct LastFront {
+    front: Option<Front>,
+    bytes: Vec<u8>,
+}
+
+impl LastFront {
+    fn begin<'k>(&mut self, front: Front, key: &'k mut Vec<u8>) -> KeyBuilder<'k> {
+        if self.front.as_ref() != Some(&front) {
+            let reader = match &front.user {
+                None => Reader::Group(b"grants"),
+                Some(user) => Reader::Account { user, host: b"", roles: b"" },
+            };
+            KeyBuilder::new(&mut self.bytes)
+                .protocol(front.protocol)
+                .dialect(front.dialect)
+                .session(&front.results.to_le_bytes())
+                .server(&front.place.to_le_bytes())
+                .reader(reader);
+            self.front = Some(front);
+        }
+        KeyBuilder::with_front(key, &self.bytes)
+    }
 }
 
 impl Wish {
@@ -297,19 +336,11 @@ impl Session {
     fn key(&self, asked: &Asked<'_>, results: u64, place: u64, shared: bool) -> Vec<u8> {
         let mut key = SPARE.take();
         let Some(sharing) = &self.sharing else { return key };
-        let reader = match shared {
-            true => Reader::Group(b"grants"),
-            false => Reader::Account { user: &sharing.key.user, host: b"", roles: b"" },
-        };
         let protocol = if asked.bound.is_some() { Protocol::Binary } else { Protocol::Text };
-        let mut builder = KeyBuilder::new(&mut key);
-        builder
-            .statement(&asked.sql[trimmed_span(asked.sql, asked.mode)])
-            .protocol(protocol)
-            .dialect(sharing.key.dialect)
-            .session(&results.to_le_bytes())
-            .server(&place.to_le_bytes())
-            .reader(reader);
+        let user = (!shared).then(|| Arc::clone(&sharing.key.user));
+        let front = Front { protocol, dialect: sharing.key.dialect, results, place, user };
+        let mut builder = FRONT.with_borrow_mut(|last| last.begin(front, &mut key));
+        builder.statement(&asked.sql[trimmed_span(asked.sql, asked.mode)]);
         if let Some(Bound { types, values: (nulls, values), columns, .. }) = &asked.bound {
             let part = |kind, value| Parameter { kind: [kind, 0], value: Some(value) };
             builder.parameter(part(0, types.as_deref().unwrap_or_default()));
