@@ -73,6 +73,11 @@ const LISTED: &[Listed] = &[
         mend: hears_less,
     },
     Listed {
+        why: "SET timestamp = DEFAULT tells the time of day to who hears of all variables",
+        flavors: &Flavor::BOTH,
+        mend: tells_time,
+    },
+    Listed {
         why: "a value that SET STATEMENT has put back is told by MariaDB with the next answer that tells any change, \
               which through Weir may come earlier",
         flavors: &[Flavor::MariaDb],
@@ -173,6 +178,15 @@ fn hears_less(action: &mut Action, slots: &mut Slots) {
         *action = Action::Query("SELECT @@session_track_system_variables".into());
     }
     slots.hears_all |= all;
+}
+
+fn tells_time(action: &mut Action, slots: &mut Slots) {
+    let Action::Query(text) = action else { return };
+    let sql = String::from_utf8_lossy(&text.before);
+    slots.hears_all |= sql.contains("session_track_system_variables = '*'");
+    if slots.hears_all && sql.contains("timestamp = DEFAULT") {
+        *action = Action::Query(sql.replace("timestamp = DEFAULT", "timestamp = 1700000000").as_str().into());
+    }
 }
 
 fn put_back(action: &mut Action, slots: &mut Slots) {

@@ -134,3 +134,12 @@ fn who_hears_of_all_variables_goes_on_to_do_so_on_mysql() {
     check(Flavor::MySql, actions(), expected);
     check(Flavor::MariaDb, actions(), actions());
 }
+
+#[test]
+fn the_time_of_day_is_told_to_nobody() {
+    let (all, time) = ("SET session_track_system_variables = '*'", "SET timestamp = DEFAULT");
+    let expected = vec![query(time), query(all), query("SET timestamp = 1700000000")];
+    for flavor in Flavor::BOTH {
+        check(flavor, vec![query(time), query(all), query(time)], expected.clone());
+    }
+}
