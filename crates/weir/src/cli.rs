@@ -3,13 +3,14 @@
 mod live;
 mod verbs;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 pub use live::{AdviseVerb, SessionsArgs, SessionsList, SessionsVerb};
 pub use verbs::{
-    At, AtPlace, CacheVerb, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs, RulesVerb,
-    TokenFile, TokenVerb, TopArgs,
+    At, AtPlace, CacheVerb, EditArgs, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs,
+    RuleFlags, RulesVerb, TokenFile, TokenVerb, TopArgs, text_of,
 };
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
@@ -58,9 +59,23 @@ pub enum Command {
     },
     /// Watch a running Weir: rates, times, the cache, connections, and the statements that cost most now
     Top(TopArgs),
+    /// Print what makes a shell complete the command line: `source <(weir completion bash)`
+    Completion {
+        /// For which shell
+        shell: Shell,
+    },
     /// Make, list and remove the tokens with which others than its own user may use the admin address
     #[command(subcommand)]
     Token(TokenVerb),
+}
+
+impl Cli {
+    /// The script that completes the command line in a shell.
+    pub fn completion(shell: Shell) -> String {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Self::command(), "weir", &mut script);
+        String::from_utf8_lossy(&script).into_owned()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Advise(verb) => started(verbs::advise(verb)),
         Command::Explain(args) => started(verbs::explain(args)),
         Command::Reload { at } => started(verbs::reload(&at)),
+        Command::Completion { shell } => started(verbs::print(&Cli::completion(shell))),
         Command::Top(args) => started(verbs::top(&args)),
         Command::Token(verb) => started(verbs::token(verb)),
         Command::ConfigSchema => {

@@ -3,6 +3,7 @@
 mod advise;
 mod cache;
 mod client;
+mod edit;
 mod explain;
 mod queries;
 mod rules;
@@ -105,6 +106,11 @@ impl Asked {
         self.send(Request::api(Method::PUT, path).json(body)?)
     }
 
+    /// As [`Asked::put`], refused where the rules are of another version by now.
+    fn put_for(&self, version: &str, path: &str, body: &impl Serialize) -> Result<Answer> {
+        self.send(Request::api(Method::PUT, path).json(body)?.only_for(version.to_owned()))
+    }
+
     fn delete(&self, path: &str) -> Result<Answer> {
         self.send(Request::api(Method::DELETE, path))
     }
@@ -130,7 +136,7 @@ impl Answer {
 }
 
 /// A pipe that is closed early, as by `head`, is no error.
-fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     use std::io::{ErrorKind, Write};
     match writeln!(std::io::stdout(), "{}", text.trim_end()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),

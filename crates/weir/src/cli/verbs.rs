@@ -76,6 +76,14 @@ pub enum RulesVerb {
         #[command(flatten)]
         at: At,
     },
+    /// Change a rule: with flags, or as text in your editor ($VISUAL, $EDITOR); shows what differs before it takes effect
+    #[command(after_help = EDIT_HELP)]
+    Edit {
+        #[command(flatten)]
+        edit: EditArgs,
+        #[command(flatten)]
+        at: At,
+    },
     /// Move a rule: the first that matches decides
     #[command(group = clap::ArgGroup::new("to").args(["first", "last", "before", "after"]).required(true))]
     Move {
@@ -105,6 +113,27 @@ effect at once:\n\n    \
 weir rules add -c weir.toml --name stories --match-table blog.stories --ttl 30s\n    \
 weir rules add -c weir.toml stories.toml --before everything\n    \
 weir rules add -c weir.toml --from-digest 89ab01cd23ef4567 --cache 5m";
+
+const EDIT_HELP: &str = "Nothing is changed if the text is left as it was or emptied, or if somebody else changes the rules meanwhile. \
+What is wrong is said in the text, and the editor is opened again:\n\n    \
+weir rules edit stories -c weir.toml\n    \
+weir rules edit stories -c weir.toml --ttl 5m --soft-ttl 4m";
+
+/// What becomes of a rule.
+#[derive(Debug, Args)]
+pub struct EditArgs {
+    /// The rule
+    #[arg(value_name = "NAME")]
+    pub rule: String,
+    /// Its new text, as in weir.toml; "-" is standard input
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Do not ask whether what came out of the editor is meant
+    #[arg(short, long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub flags: RuleFlags,
+}
 
 #[derive(Debug, Subcommand)]
 pub enum CacheVerb {
@@ -368,6 +397,10 @@ impl RuleFlags {
         self.from_digest.as_deref()
     }
 
+    pub fn is_named(&self) -> bool {
+        self.name.is_some()
+    }
+
     /// The rule is about this digest.
     pub fn of_digest(&mut self, id: &str, text: String) {
         self.name.get_or_insert_with(|| format!("digest-{id}"));
@@ -441,21 +474,25 @@ impl PlaceArgs {
     }
 }
 
+/// The text of a file; `-` is standard input.
+pub fn text_of(file: &std::path::Path) -> anyhow::Result<String> {
+    use anyhow::Context;
+    if file.as_os_str() == "-" {
+        return std::io::read_to_string(std::io::stdin()).context("reading standard input");
+    }
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
 impl RuleArgs {
     /// Reads the file, if it is one.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn into_new(self, place: Option<Place>) -> anyhow::Result<NewRule> {
-        use anyhow::Context;
         let Some(file) = self.file else {
             return Ok(NewRule { rule: Some(self.flags.into_json()), toml: None, place });
         };
-        let text = if file.as_os_str() == "-" {
-            std::io::read_to_string(std::io::stdin()).context("reading standard input")?
-        } else {
-            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?
-        };
+        let text = text_of(&file)?;
         Ok(NewRule { rule: None, toml: Some(text), place })
     }
 }

@@ -8,11 +8,12 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
+use std::fmt;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
-use weir_admin::ErrorBody;
+use weir_admin::{ApiError, ErrorBody};
 use weir_config::Address;
 use zeroize::Zeroizing;
 
@@ -36,6 +37,18 @@ pub struct Request {
     body: Option<String>,
     if_match: Option<String>,
 }
+
+/// What Weir has refused.
+#[derive(Debug)]
+pub struct Refused(pub ApiError);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.message.trim_start_matches("error: "))
+    }
+}
+
+impl std::error::Error for Refused {}
 
 impl Request {
     /// Of the API: `path` is what stands behind `/api/v1`.
@@ -134,7 +147,7 @@ impl Client {
             return Ok(text);
         }
         match serde_json::from_str::<ErrorBody>(&text) {
-            Ok(body) => Err(anyhow!("{}", body.error.message.trim_start_matches("error: "))),
+            Ok(body) => Err(Refused(body.error).into()),
             Err(_) => Err(anyhow!("it answers {status}").context(other())),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::show::{COUNTS, ago, bytes, counts, entries, pairs, percent, reasons, seconds, table};
 use super::{Asked, escaped, explain};
-use crate::cli::{RuleArgs, RulesVerb};
+use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use weir_admin::{
@@ -24,6 +24,7 @@ pub fn run(verb: RulesVerb) -> Result<()> {
             let new = RuleText { rule: new.rule, toml: new.toml };
             asked.put(&path(&old), &new)?.show(|done| changed("replaced", done))
         }
+        RulesVerb::Edit { edit, at } => super::edit::run(edit, &at),
         RulesVerb::Move { name, place, at } => {
             // One of them is given: the command line asks for it.
             let place = place.given().unwrap_or(Place::Last);
@@ -41,18 +42,24 @@ pub fn run(verb: RulesVerb) -> Result<()> {
 
 /// Puts in the text of a digest that is given by its id.
 fn of_digest(mut rule: RuleArgs, asked: &Asked) -> Result<RuleArgs> {
-    if let Some(id) = rule.flags.digest_named().map(str::to_owned) {
+    name_digest(&mut rule.flags, asked)?;
+    Ok(rule)
+}
+
+/// The same.
+pub fn name_digest(flags: &mut RuleFlags, asked: &Asked) -> Result<()> {
+    if let Some(id) = flags.digest_named().map(str::to_owned) {
         let query: QueryShown = asked.get(&format!("/queries/{}", escaped(&id)))?.read()?;
         ensure!(
             !query.digest_cut,
             "the text of the digest {id} is longer than what is kept of it: give --match-digest with such a statement"
         );
-        rule.flags.of_digest(&query.id, query.digest);
+        flags.of_digest(&query.id, query.digest);
     }
-    Ok(rule)
+    Ok(())
 }
 
-fn path(name: &str) -> String {
+pub fn path(name: &str) -> String {
     format!("/rules/{}", escaped(name))
 }
 
@@ -189,7 +196,7 @@ fn ages(c: &CacheCounts) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-fn changed(what: &str, done: &Changed) -> String {
+pub fn changed(what: &str, done: &Changed) -> String {
     let place = done.position.map(|position| format!(", now at place {position}")).unwrap_or_default();
     let kept = match &done.file {
         Some(file) => format!("written to {file}"),

@@ -110,3 +110,33 @@ async fn run_without_a_file_serves_users_that_weir_was_never_told_about() {
     let wrong = ConnectOptions::tcp(weir.addr(), "app_sha", "wrong").plugin("caching_sha2_password");
     assert_eq!(refusal(wrong.connect().await).code, 1045);
 }
+
+/// What a shell proposes behind these words.
+fn completed_by_bash(words: &[&str]) -> Vec<String> {
+    let script = format!(
+        "PATH=$1:$PATH; source <(weir completion bash) || exit 1; COMP_WORDS=(weir {}); COMP_CWORD={}; \
+         _weir weir '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        words.join(" "),
+        words.len(),
+        words.last().unwrap(),
+        words.iter().rev().nth(1).unwrap_or(&"weir"),
+    );
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_weir")).parent().unwrap();
+    let output = Command::new("bash").args(["--norc", "-c", &script, "bash"]).arg(folder).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn shells_complete_the_command_line() {
+    assert_eq!(completed_by_bash(&["ru"]), ["run", "rules"]);
+    assert_eq!(completed_by_bash(&["rules", "ed"]), ["edit"]);
+    assert!(completed_by_bash(&["queries", "--so"]).contains(&"--sort".to_owned()));
+    assert!(completed_by_bash(&["queries", "--sort", "re"]).contains(&"regret".to_owned()));
+    for shell in ["zsh", "fish"] {
+        let output = weir(&["completion", shell]);
+        let script = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && script.contains("regret"), "{shell}: {script}");
+    }
+    assert_eq!(weir(&["completion", "tcsh"]).status.code(), Some(2));
+}

@@ -15,6 +15,7 @@ mod cache_kit;
 mod capabilities;
 mod command_line;
 mod compression;
+mod edit;
 mod fake_server;
 mod framing;
 mod hosts;
