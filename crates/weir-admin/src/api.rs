@@ -140,6 +140,8 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::show))
         .routes(routes!(advise::pins))
+        .routes(routes!(advise::cache))
+        .routes(routes!(advise::cache_of))
         .split_for_parts()
 }
 

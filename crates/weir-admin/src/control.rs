@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::advice::PinAdvice;
+use crate::advised::{AdviceAsked, AdvisedShown, CacheAdvice};
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
@@ -119,4 +120,16 @@ pub trait Control: Send + Sync + 'static {
 
     /// What keeps sessions on their server connections, and what to change.
     fn advise_pins(&self) -> PinAdvice;
+
+    /// What cache rules would do that are not there yet.
+    ///
+    /// # Errors
+    /// When the question makes no sense.
+    fn advise_cache(&self, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError>;
+
+    /// What a cache rule for the statements with this digest would do.
+    ///
+    /// # Errors
+    /// When none were seen that might be cached.
+    fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError>;
 }

@@ -6,6 +6,7 @@
 
 mod access;
 mod advice;
+mod advised;
 mod api;
 mod cached;
 mod control;
@@ -25,6 +26,7 @@ use std::time::SystemTime;
 
 pub use access::{Access, FromPeer, Peer};
 pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor};
+pub use advised::{AdviceAsked, Advised, AdvisedShown, CacheAdvice, Predicted};
 pub use api::openapi;
 pub use cached::{CacheState, Covered, RuleCacheState, Selection};
 pub use control::{Control, Reloaded};

@@ -82,6 +82,26 @@ fn session() -> Session {
     }
 }
 
+fn advised(id: &str) -> Advised {
+    Advised {
+        id: id.to_owned(),
+        digest: digest().text,
+        digest_cut: false,
+        user: None,
+        schema: None,
+        cached_by: None,
+        calls: 3,
+        server_seconds: 0.5,
+        unchanged_seconds: 0.25,
+        seconds: 60.0,
+        keys: 1,
+        one_of: 1,
+        best: None,
+        command: None,
+        ladder: Vec::new(),
+    }
+}
+
 impl Control for Fake {
     fn rules(&self) -> RuleTable {
         RuleTable { rules: vec![state("one"), state("test")], version: "v1".to_owned(), file: None }
@@ -186,5 +206,15 @@ impl Control for Fake {
             statements: Vec::new(),
             users: Vec::new(),
         }
+    }
+
+    fn advise_cache(&self, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError> {
+        self.note(asked);
+        Ok(CacheAdvice { enabled: true, statements: vec![advised(&digest().id)], watched: 1, memory: 2 })
+    }
+
+    fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError> {
+        self.note(id);
+        Ok(AdvisedShown { all: advised(id), rows: Vec::new() })
     }
 }

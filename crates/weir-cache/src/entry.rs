@@ -110,6 +110,11 @@ pub(crate) struct Head {
 /// Bytes of an answer that lie in its first block.
 const INSIDE: usize = 352;
 
+/// Bytes that an entry takes, with a key and packets of so many.
+pub const fn entry_size(key: usize, packets: usize) -> usize {
+    BLOCK_RESIDENT * (1 + blocks_for((key + packets).saturating_sub(INSIDE)))
+}
+
 /// What may be done with an entry at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Freshness {

@@ -43,7 +43,7 @@ mod wipe;
 
 pub use blocks::Bytes;
 pub use cache::{Ask, Cache, CacheStats, Fill, Lookup};
-pub use entry::{About, Answer, Entry, Terms};
+pub use entry::{About, Answer, Entry, Terms, entry_size};
 pub use flight::{Ticket, Waited, Waiting};
 pub use inner::Snapshot;
 pub use key::{Key, KeyBuilder, Parameter, Protocol, Reader};

@@ -8,10 +8,12 @@ use crate::settings::AnalyticsSettings;
 use memo::Memo;
 use parking_lot::Mutex;
 use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use weir_model::DigestId;
-use weir_sql::LexMode;
+use weir_sql::{LexMode, trimmed_span};
+use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
 use weir_stats::digests::{Call, DigestText, Origin, Report, Slot, Table, Usage, Writer};
 
 /// Texts longer than this are not read, in bytes: bulk loads would pay more for that than for all else.
@@ -32,6 +34,10 @@ pub struct Digests {
     began_at: SystemTime,
     /// When they were last emptied, or made.
     since: Mutex<Instant>,
+    /// What caching would do.
+    desk: Arc<Desk>,
+    /// All workers hash keys in the same way.
+    keys: foldhash::quality::FixedState,
 }
 
 impl Digests {
@@ -40,11 +46,29 @@ impl Digests {
         self.since.lock().elapsed()
     }
 
-    pub(crate) fn new(workers: usize, settings: AnalyticsSettings) -> Self {
+    /// `seed` is a random number: clients choose what is hashed.
+    pub(crate) fn new(workers: usize, settings: AnalyticsSettings, seed: u64) -> Self {
         let tables = (0..workers).map(|_| Table::new(settings.digests)).collect();
         let now = Instant::now();
-        let since = Mutex::new(now);
-        Self { tables, samples: settings.samples, began: now, began_at: SystemTime::now(), since }
+        Self {
+            tables,
+            samples: settings.samples,
+            began: now,
+            began_at: SystemTime::now(),
+            since: Mutex::new(now),
+            desk: Desk::new(Limits::default(), seed),
+            keys: foldhash::quality::FixedState::with_seed(seed),
+        }
+    }
+
+    /// What caching would do for each statement.
+    pub fn advice(&self) -> Vec<Line> {
+        self.desk.lines()
+    }
+
+    /// Bytes of memory that this takes.
+    pub fn advice_bytes(&self) -> usize {
+        self.desk.bytes()
     }
 
     pub fn report(&self) -> Report {
@@ -64,6 +88,7 @@ impl Digests {
     pub fn empty(&self) {
         *self.since.lock() = Instant::now();
         self.tables.iter().for_each(|table| table.empty());
+        self.desk.empty();
     }
 
     /// When the seconds began that rows tell.
@@ -80,6 +105,8 @@ impl Digests {
             samples: self.samples,
             began: self.began,
             long: DigestText::new(DigestId(0), LONG, false),
+            gates: Gates::new(Arc::clone(&self.desk)),
+            keys: self.keys.clone(),
         };
         HERE.set(Some(Box::new(analytics)));
     }
@@ -109,6 +136,20 @@ pub(crate) struct Analytics {
     samples: bool,
     began: Instant,
     long: Arc<DigestText>,
+    gates: Gates,
+    keys: foldhash::quality::FixedState,
+}
+
+/// Whether it is to be looked what caching the statement at hand would do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Its text speaks against it.
+    #[default]
+    No,
+    /// It is counted.
+    Counts,
+    /// It is in the sample.
+    Watches(Sample),
 }
 
 impl Analytics {
@@ -117,19 +158,75 @@ impl Analytics {
     }
 
     /// Where a statement with this text is counted, and what is known of the text.
-    pub fn find(&mut self, sql: &[u8], mode: LexMode, sender: &Sender) -> (Slot, Option<Plain>) {
+    pub fn find(&mut self, sql: &[u8], mode: LexMode, sender: &Sender) -> (Slot, Ask, Option<Plain>) {
         if sql.len() > READ_MAX {
-            return (self.long(sender), None);
+            return (self.long(sender), Ask::No, None);
         }
         let Self { writer, memo, samples, began, .. } = self;
         let sample = samples.then_some(sql);
-        match memo.find(sql, mode) {
-            Ok(known) => (known.spot.slot(writer, sender, sample, *began), known.plain),
-            Err(digest) => {
-                let mut spot = Spot { digest, place: None };
-                (spot.slot(writer, sender, sample, *began), None)
+        let (slot, is_cacheable, plain) = match memo.find(sql, mode) {
+            Ok(known) => {
+                let slot = known.spot.slot(writer, sender, sample, *began);
+                (slot, known.spot.digest.is_cacheable, known.plain)
             }
-        }
+            Err(digest) => {
+                let is_cacheable = digest.is_cacheable;
+                let mut spot = Spot { digest, place: None };
+                (spot.slot(writer, sender, sample, *began), is_cacheable, None)
+            }
+        };
+        let ask = if is_cacheable { self.asks(slot, self.text_key(sql, mode)) } else { Ask::No };
+        (slot, ask, plain)
+    }
+
+    /// The hash of a text, as far as it tells answers apart.
+    pub fn text_key(&self, sql: &[u8], mode: LexMode) -> u64 {
+        let inner = |b: &u8| *b > b' ' && *b != b'/';
+        let is_trimmed = sql.first().is_some_and(u8::is_ascii_alphabetic) && sql.last().is_some_and(inner);
+        let mut hasher = self.keys.build_hasher();
+        hasher.write(if is_trimmed { sql } else { &sql[trimmed_span(sql, mode)] });
+        hasher.finish()
+    }
+
+    /// The same with what is bound to it.
+    pub fn bound_key(&self, text: u64, bound: (&[u8], &[u8])) -> u64 {
+        let mut hasher = self.keys.build_hasher();
+        hasher.write_u64(text);
+        hasher.write(bound.0);
+        hasher.write(bound.1);
+        hasher.finish()
+    }
+
+    #[inline]
+    pub fn asks(&self, slot: Slot, key: u64) -> Ask {
+        self.gates.sample(slot, key).map_or(Ask::Counts, Ask::Watches)
+    }
+
+    /// As [`Gates::skips`].
+    pub fn skips(&mut self, sample: Sample, now: Instant, wrote: Option<Instant>) -> bool {
+        let floor = wrote.map(|wrote| self.micros(wrote));
+        self.gates.skips(sample, self.micros(now), floor)
+    }
+
+    /// Microseconds since counting began.
+    pub fn micros(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.began).as_micros() as u64
+    }
+
+    /// The server has answered what the cache might have answered.
+    #[inline]
+    pub fn might_hit(&mut self, slot: Slot, server_ns: u64) {
+        let Self { gates, writer, .. } = self;
+        gates.count(slot, server_ns, || writer.subject(slot));
+    }
+
+    pub fn watched(&mut self, slot: Slot, seen: &Seen) {
+        self.gates.observe(slot, seen);
+    }
+
+    /// What is known by this worker only is told to all.
+    pub fn tell(&mut self) {
+        self.gates.tell();
     }
 
     /// Where a statement is counted that is too long to be read.
@@ -145,15 +242,15 @@ impl Analytics {
         }
     }
 
-    /// The digest of a text that will come again.
-    pub fn spot(&mut self, sql: &[u8], mode: LexMode) -> Spot {
+    /// The digest of a text that will come again, and its key.
+    pub fn spot(&mut self, sql: &[u8], mode: LexMode) -> (Spot, u64) {
         let digest = match sql.len() > READ_MAX {
             true => Arc::clone(&self.long),
             false => {
                 self.memo.find(sql, mode).map_or_else(|digest| digest, |known| known.spot.digest.clone())
             }
         };
-        Spot { digest, place: None }
+        (Spot { digest, place: None }, self.text_key(sql, mode))
     }
 
     /// The digest of the text that was looked for last, if it is that of all texts with the same numbers left out.
@@ -161,10 +258,17 @@ impl Analytics {
         self.memo.last().filter(|known| !known.exact).map(|known| known.spot.clone())
     }
 
-    /// Where a statement is counted whose digest is at hand.
+    /// Where a statement is counted whose digest is at hand. With `key`, whether it is in the sample.
     #[inline]
-    pub fn slot(&mut self, spot: &mut Spot, sender: &Sender) -> Slot {
-        spot.slot(&mut self.writer, sender, None, self.began)
+    pub fn slot(
+        &mut self,
+        spot: &mut Spot,
+        sender: &Sender,
+        key: impl FnOnce(&Self) -> Option<u64>,
+    ) -> (Slot, Ask) {
+        let slot = spot.slot(&mut self.writer, sender, None, self.began);
+        let key = if spot.digest.is_cacheable { key(self) } else { None };
+        (slot, key.map_or(Ask::No, |key| self.asks(slot, key)))
     }
 
     #[inline]

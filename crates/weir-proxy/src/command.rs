@@ -74,7 +74,9 @@ impl Session {
         let body = &payload[1..];
         match command {
             com::QUERY => return self.query(cx, payload, packet),
-            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(body)),
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
+                self.tally_execution(statement_id(body), Some(payload));
+            }
             com::QUIT => {
                 if self.is_reusable() {
                     self.worker.stats().command_unanswered(com::QUIT, packet.len() as u64, 0);
@@ -300,6 +302,7 @@ impl Session {
         self.tally.begins(current.started);
         (current.bytes_in, current.bytes_out) = (0, 0);
         self.live_begins();
+        self.watch();
         self.walker.begin(shape);
         if let Some(renumber) = &mut self.server.renumber {
             renumber.restart();

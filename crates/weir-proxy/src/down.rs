@@ -103,10 +103,8 @@ impl Session {
                 renumber.apply(bytes, self.current.bytes_in);
             }
             let in_one = now.is_some() && self.current.bytes_out == whole as u64;
-            if (answered && !in_one)
-                && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut())
-            {
-                filling.take(bytes);
+            if answered {
+                self.gather(bytes, in_one);
             }
             if !discard && in_one && self.stands_in(cx)? {
                 return Ok(Turn::Moved);
@@ -120,6 +118,16 @@ impl Session {
             }
             Ok(Turn::Moved)
         })
+    }
+
+    /// A part of an answer passes; `in_one`: it is all of it.
+    fn gather(&mut self, bytes: &[u8], in_one: bool) {
+        if let Some(watch) = &mut self.tally.watch {
+            watch.take(bytes);
+        }
+        if !in_one && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut()) {
+            filling.take(bytes);
+        }
     }
 
     /// All of an answer has been passed on; `bytes` is all of it, where one read has brought it.
@@ -228,7 +236,7 @@ impl Session {
             if self.statements.len() < self.limits.max_statements as usize {
                 // By the id that the client knows.
                 let id = self.client_statement_id(prepared.id);
-                let kept = self.tally.prepared(id, noted);
+                let kept = self.tally.prepared(id, noted, prepared.params);
                 self.statements.insert(id, kept);
                 self.ruled.prepared(id);
             }

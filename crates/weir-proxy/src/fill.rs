@@ -22,7 +22,7 @@ use weir_wire::packet::status;
 const WARNS_OF_CALC: u32 = 80_017;
 
 /// Flags of an answer that say nothing about its session, or what the key holds anyway.
-const PLAIN_FLAGS: u16 = status::AUTOCOMMIT
+pub(crate) const PLAIN_FLAGS: u16 = status::AUTOCOMMIT
     | status::NO_BACKSLASH_ESCAPES
     | status::ANSI_QUOTES
     | status::NO_GOOD_INDEX_USED

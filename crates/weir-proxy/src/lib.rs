@@ -9,6 +9,7 @@
 mod accept;
 mod acceptor;
 mod admit;
+mod advise;
 mod analyse;
 mod analytics;
 mod at_hand;

@@ -106,7 +106,7 @@ impl Shared {
         let cache = Cache::with_hash_bits(settings.cache.limits, seed(), settings.cache.hash_bits);
         let analytics = settings.analytics;
         Self {
-            digests: analytics.enabled.then(|| Digests::new(workers, analytics)),
+            digests: analytics.enabled.then(|| Digests::new(workers, analytics, seed())),
             samples: analytics.samples,
             rules: ArcSwap::from_pointee(Rules::none()),
             has_rules: AtomicBool::new(false),

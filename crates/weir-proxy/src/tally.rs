@@ -3,7 +3,8 @@
 //!
 //! COM_QUERY, COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE are counted here. Other commands are counted by their names only.
 
-use crate::analytics::{Analytics, Plain, Sender, Spot, here};
+use crate::advise::Watch;
+use crate::analytics::{Analytics, Ask, Plain, Sender, Spot, here};
 use crate::command::statement_id;
 use crate::login::Identity;
 use crate::ruled::Ruled;
@@ -18,6 +19,7 @@ use weir_sql::LexMode;
 use weir_stats::digests::{Call, Origin, Slot, Source};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
+use weir_wire::execute::{Execute, cursor_flags};
 
 /// What a session remembers for that.
 #[derive(Debug)]
@@ -27,6 +29,11 @@ pub(crate) struct Tally {
     /// Where the statement at hand is counted.
     slot: Option<Slot>,
     source: Source,
+    /// Whether it is looked what caching it would do, and what is seen of it.
+    pub(crate) ask: Ask,
+    pub(crate) watch: Option<Box<Watch>>,
+    /// When the last write of a session with a connection of its own was acknowledged.
+    pub(crate) wrote: Option<Instant>,
     /// The rows of an answer from the cache, and the error of one of Weir's.
     rows: u64,
     error: Option<u16>,
@@ -34,7 +41,7 @@ pub(crate) struct Tally {
     waits_since: Option<Instant>,
     queue_ns: u64,
     /// The statement that is being prepared, and the client's id of the one that was prepared last.
-    preparing: Option<Spot>,
+    preparing: Option<(Spot, u64)>,
     last_prepared: u32,
     /// The schema that is shown of the session.
     pub shown: Schema,
@@ -44,7 +51,9 @@ pub(crate) struct Tally {
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub noted: Noted,
-    spot: Option<Spot>,
+    /// Its digest, and the hash of its text.
+    spot: Option<(Spot, u64)>,
+    params: u16,
 }
 
 impl Default for Tally {
@@ -53,6 +62,9 @@ impl Default for Tally {
             sender: None,
             slot: None,
             source: Source::default(),
+            ask: Ask::No,
+            watch: None,
+            wrote: None,
             rows: 0,
             error: None,
             waits_since: None,
@@ -75,7 +87,7 @@ impl Tally {
     #[inline]
     pub fn takes(&mut self) {
         if self.waits_since.is_none() {
-            self.slot = None;
+            (self.slot, self.ask) = (None, Ask::No);
         }
     }
 
@@ -113,9 +125,9 @@ impl Tally {
     }
 
     /// What there is to keep of a statement that was just prepared.
-    pub fn prepared(&mut self, id: u32, noted: Noted) -> Kept {
+    pub fn prepared(&mut self, id: u32, noted: Noted, params: u16) -> Kept {
         self.last_prepared = id;
-        Kept { noted, spot: self.preparing.take() }
+        Kept { noted, spot: self.preparing.take(), params }
     }
 
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
@@ -127,14 +139,20 @@ impl Tally {
         sql: &[u8],
         mode: LexMode,
     ) {
-        self.slot = with_sender((self, schema), of, |analytics, sender| match spot {
-            Some(spot) => analytics.slot(spot, sender),
+        let found = with_sender((self, schema), of, |analytics, sender| match spot {
+            Some(spot) => analytics.slot(spot, sender, |analytics| Some(analytics.text_key(sql, mode))),
             None => {
-                let (slot, _) = analytics.find(sql, mode, sender);
+                let (slot, ask, _) = analytics.find(sql, mode, sender);
                 *spot = analytics.last_spot();
-                slot
+                (slot, ask)
             }
         });
+        self.found(found);
+    }
+
+    #[inline]
+    fn found(&mut self, found: Option<(Slot, Ask)>) {
+        (self.slot, self.ask) = found.map_or((None, Ask::No), |(slot, ask)| (Some(slot), ask));
     }
 
     /// The statement at hand has made its session keep its connection.
@@ -205,8 +223,8 @@ impl Session {
             (&self.worker, &self.identity),
             |analytics, sender| analytics.find(sql, mode, sender),
         );
-        self.tally.slot = found.map(|(slot, _)| slot);
-        found.and_then(|(_, plain)| plain)
+        self.tally.found(found.map(|(slot, ask, _)| (slot, ask)));
+        found.and_then(|(_, _, plain)| plain)
     }
 
     /// The text that was just looked for says nothing else than this.
@@ -216,17 +234,27 @@ impl Session {
         }
     }
 
-    /// The command at hand executes a prepared statement.
-    pub(crate) fn tally_execution(&mut self, id: Option<u32>) {
-        self.tally.slot = None;
+    /// The command at hand executes a prepared statement; `whole` is its payload, if it is all there.
+    pub(crate) fn tally_execution(&mut self, id: Option<u32>, whole: Option<&[u8]>) {
+        (self.tally.slot, self.tally.ask) = (None, Ask::No);
+        let flags = self.client_caps;
         let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
         let kept = id.and_then(|id| self.statements.get_mut(&id));
-        let Some(spot) = kept.and_then(|kept| kept.spot.as_mut()) else { return };
-        self.tally.slot = with_sender(
+        let Some(Kept { spot: Some((spot, text)), params, .. }) = kept else { return };
+        let (text, params) = (*text, *params);
+        // The types count only where they come anew with each execution: seldom does the same program bind others.
+        let key = |analytics: &Analytics| {
+            let payload = whole.filter(|payload| payload.first() == Some(&com::STMT_EXECUTE))?;
+            let execute =
+                Execute::parse(payload, params, flags).ok().filter(|_| cursor_flags(payload) == 0)?;
+            Some(analytics.bound_key(text, execute.values(payload)))
+        };
+        let found = with_sender(
             (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
             (&self.worker, &self.identity),
-            |analytics, sender| analytics.slot(spot, sender),
+            |analytics, sender| analytics.slot(spot, sender, key),
         );
+        self.tally.found(found);
     }
 
     /// The command at hand goes no further than to the rules.
@@ -237,7 +265,9 @@ impl Session {
                     self.tally_text(&payload[offset..], self.lex_mode());
                 }
             }
-            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(&payload[1..])),
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
+                self.tally_execution(statement_id(&payload[1..]), None)
+            }
             _ => {}
         }
     }
@@ -251,8 +281,9 @@ impl Session {
                     (&*self.worker, &*self.identity),
                 );
                 self.tally.slot = with_sender(sender, of, Analytics::long);
+                self.tally.ask = Ask::No;
             }
-            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(so_far)),
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(so_far), None),
             _ => {}
         }
     }
@@ -268,8 +299,14 @@ impl Session {
     pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64) {
         let error = self.walker.error();
         let source = std::mem::take(&mut self.tally.source);
-        if self.tally.slot.is_none() {
-            return;
+        let ask = std::mem::take(&mut self.tally.ask);
+        let Some(slot) = self.tally.slot else { return };
+        if ask == Ask::No {
+            self.advised_of_write();
+        } else if source == Source::Server {
+            self.advised(slot, server_ns);
+        } else {
+            self.tally.watch = None;
         }
         let (bytes_in, bytes_out) = (self.current.bytes_in, self.current.bytes_out);
         let rows_sent = self.walker.rows();
@@ -295,6 +332,7 @@ impl Session {
     #[inline]
     pub(crate) fn tally_own(&mut self, total_ns: u64, bytes_in: u64, bytes_out: u64) {
         let tally = &mut self.tally;
+        (tally.ask, tally.watch) = (Ask::No, None);
         let (rows_sent, error) = (std::mem::take(&mut tally.rows), tally.error.take());
         let source = match std::mem::take(&mut tally.source) {
             Source::Hit => Source::Hit,

@@ -2,6 +2,7 @@
 
 use crate::accept::Accepted;
 use crate::acceptor::{Listener, Taken, accept_all, client_options};
+use crate::analytics;
 use crate::backend::Backend;
 use crate::close::quit_at_once;
 use crate::found_rows::Forms;
@@ -151,6 +152,7 @@ async fn sweep(worker: Arc<Worker>) {
     loop {
         timer.tick().await;
         spare::sweep(&worker);
+        analytics::here(|analytics| analytics.tell());
         if worker.index == HOME {
             for link in worker.shared.pool.sweep(Instant::now()) {
                 worker.close_server(link.server);

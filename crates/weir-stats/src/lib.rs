@@ -1,5 +1,5 @@
 //! What Weir counts: per-worker counters and latency histograms, their Prometheus text, and what is counted of each
-//! statement's digest.
+//! statement's digest, and what caching its answers would do.
 //!
 //! Each worker thread writes its own [`WorkerStats`] and nobody else does, so counting is a plain load and
 //! store of a line that no other core owns. Any thread may read: a reader sees values that were true at
@@ -8,6 +8,7 @@
 //! This crate must not read a clock, do I/O or start threads: durations come in as arguments, and the text
 //! of `/metrics` goes out as a `String`.
 
+pub mod advice;
 mod commands;
 mod counter;
 pub mod digests;

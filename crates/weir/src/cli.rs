@@ -1,5 +1,6 @@
 //! The command line.
 
+mod advise;
 mod live;
 mod verbs;
 
@@ -7,7 +8,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-pub use live::{AdviseVerb, SessionsArgs, SessionsList, SessionsVerb};
+pub use advise::{AdviseCache, AdviseVerb};
+pub use live::{SessionsArgs, SessionsList, SessionsVerb};
 pub use verbs::{
     At, AtPlace, CacheVerb, EditArgs, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs,
     RuleFlags, RulesVerb, TokenFile, TokenVerb, TopArgs, text_of,

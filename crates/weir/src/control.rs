@@ -1,5 +1,6 @@
 //! What the API can ask of this Weir, and change.
 
+mod advise;
 mod cache;
 mod explain;
 mod keeper;
@@ -13,9 +14,9 @@ pub use keeper::Keeper;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
-    ApiError, CacheState, Changed, Code, Control, Covered, Explanation, NewRule, PinAdvice, Place, Queries,
-    QueriesAsked, QueryShown, Question, Reloaded, Reset, RuleState, RuleTable, RuleText, Selection, Session,
-    Sessions, SessionsAsked, Tested,
+    AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
+    Explanation, NewRule, PinAdvice, Place, Queries, QueriesAsked, QueryShown, Question, Reloaded, Reset,
+    RuleState, RuleTable, RuleText, Selection, Session, Sessions, SessionsAsked, Tested,
 };
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
@@ -162,6 +163,14 @@ impl Control for Live {
 
     fn advise_pins(&self) -> PinAdvice {
         pins::advise(&self.shared)
+    }
+
+    fn advise_cache(&self, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError> {
+        advise::cache(&self.shared, asked)
+    }
+
+    fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError> {
+        advise::cache_of(&self.shared, id)
     }
 }
 

@@ -48,6 +48,20 @@ impl SlotCell {
     }
 }
 
+impl Slot {
+    /// The place of its row.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// No other row of the worker ever has it.
+    #[inline]
+    pub(crate) fn serial(self) -> u64 {
+        self.serial
+    }
+}
+
 /// Finds rows and counts in them. Only the thread of its worker has it.
 #[derive(Debug)]
 pub struct Writer {
@@ -201,6 +215,11 @@ impl Writer {
             Some(row) if self.table.emptied.load(Relaxed) == self.emptied => row.counts.add(call),
             _ => self.table.count_other(call),
         }
+    }
+
+    /// What is counted there, and who sends it.
+    pub fn subject(&self, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
+        self.row(slot).map(|row| (Arc::clone(&row.digest), Arc::clone(&row.origin)))
     }
 
     /// A statement has made its session keep its connection: bit `n` of `reasons` is the reason with that number.

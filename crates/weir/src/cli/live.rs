@@ -52,12 +52,3 @@ pub enum SessionsVerb {
         at: At,
     },
 }
-
-#[derive(Debug, Subcommand)]
-pub enum AdviseVerb {
-    /// Tell what keeps sessions on their server connections, what that costs, and what to change
-    Pins {
-        #[command(flatten)]
-        at: At,
-    },
-}

@@ -1,5 +1,7 @@
 //! `weir advise ...`
 
+mod cache;
+
 use super::Asked;
 use super::show::{seconds, short, table};
 use crate::cli::AdviseVerb;
@@ -8,6 +10,7 @@ use weir_admin::PinAdvice;
 
 pub fn run(verb: AdviseVerb) -> Result<()> {
     match verb {
+        AdviseVerb::Cache(args) => cache::run(args),
         AdviseVerb::Pins { at } => Asked::new(&at)?.get("/advise/pins")?.show(pins),
     }
 }

@@ -5,6 +5,7 @@
 //! Needs MariaDB and MySQL (`scripts/deps.sh`, `scripts/get-mysql.sh`), as the test kit says where they are missing.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod advise;
 mod api;
 mod api_doors;
 mod api_kit;

@@ -1,0 +1,128 @@
+//! What is seen of a statement that the cache might have answered, and no rule lets it: for the cache advisor
+//! ([`weir_stats::advice`]).
+//!
+//! Each such statement is counted. Of those in the sample the answer is hashed while it passes.
+
+use crate::analytics::{Ask, here};
+use crate::fill::PLAIN_FLAGS;
+use crate::session::Session;
+use std::hash::{DefaultHasher, Hasher};
+use weir_sql::StatementKind;
+use weir_stats::advice::{Outcome, Sample, Seen};
+use weir_stats::digests::Slot;
+use weir_wire::packet::status;
+
+/// Bytes of a key beside the statement, about.
+const KEY_BYTES: usize = 64;
+
+/// A statement of the sample.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    sample: Sample,
+    /// The same for the same bytes, in whichever pieces they come.
+    hasher: DefaultHasher,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Watch {
+    /// Takes a part of the answer.
+    pub fn take(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        if self.bytes <= self.limit {
+            self.hasher.write(bytes);
+        }
+    }
+}
+
+impl Session {
+    /// A command begins.
+    #[inline]
+    pub(crate) fn watch(&mut self) {
+        if let Ask::Watches(sample) = self.tally.ask {
+            self.watch_sample(sample);
+        }
+    }
+
+    #[cold]
+    fn watch_sample(&mut self, sample: Sample) {
+        let wrote = match &self.sharing {
+            Some(sharing) => sharing.cache.wrote,
+            None => self.tally.wrote,
+        };
+        let started = self.current.started;
+        self.tally.watch = match here(|analytics| analytics.skips(sample, started, wrote)) {
+            Some(false) => {
+                let limit = self.worker.shared.cache().max_entry();
+                Some(Box::new(Watch { sample, hasher: DefaultHasher::new(), bytes: 0, limit }))
+            }
+            _ => None,
+        };
+    }
+
+    /// The server has answered a statement whose text lets the cache answer it, and no rule has named it.
+    #[inline]
+    pub(crate) fn advised(&mut self, slot: Slot, server_ns: u64) {
+        let flags = self.walker.status();
+        let outside = flags & status::AUTOCOMMIT != 0 && flags & status::IN_TRANS == 0;
+        let counts = outside && !self.current.in_transaction;
+        if counts {
+            here(|analytics| analytics.might_hit(slot, server_ns));
+        }
+        if self.tally.watch.is_some() {
+            self.watched(slot, server_ns, counts);
+        }
+    }
+
+    #[cold]
+    fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
+        let Some(watch) = self.tally.watch.take().filter(|_| counts) else { return };
+        let Watch { sample, hasher, bytes, limit } = *watch;
+        let about_state = self.sharing.is_some() && self.state_refusal().is_some();
+        let plain = self.walker.error().is_none()
+            && self.walker.ended_rows()
+            && self.walker.status() & !PLAIN_FLAGS == 0
+            && self.walker.ok().warnings == 0;
+        let outcome = match plain && !about_state && bytes <= limit {
+            true => {
+                let size = weir_cache::entry_size(KEY_BYTES + self.current.bytes_in as usize, bytes);
+                Outcome::Kept { hash: hasher.finish(), bytes: u32::try_from(size).unwrap_or(u32::MAX) }
+            }
+            false => Outcome::NotKept,
+        };
+        let wrote = match &self.sharing {
+            // It is not served either.
+            _ if about_state => Some(self.current.started),
+            Some(sharing) => sharing.cache.wrote,
+            None => self.tally.wrote,
+        };
+        // What answers depend on of the session's state is a part of the key.
+        let state = self.sharing.is_some().then(|| self.results_id()).flatten().unwrap_or_default();
+        let started = self.current.started;
+        here(|analytics| {
+            let asked_us = analytics.micros(started);
+            let seen = Seen {
+                key: sample.key ^ (state.wrapping_mul(0x9E37_79B9) & u64::from(u32::MAX)),
+                asked_us,
+                answered_us: asked_us + server_ns / 1_000,
+                server_ns,
+                outcome,
+                floor_us: wrote.map(|wrote| analytics.micros(wrote)),
+            };
+            analytics.watched(slot, &seen);
+        });
+    }
+
+    /// A session with a connection of its own may have written: it would not be served what is older.
+    #[inline]
+    pub(crate) fn advised_of_write(&mut self) {
+        let harmless = |kind| matches!(kind, StatementKind::Read | StatementKind::Use | StatementKind::Set);
+        if self.sharing.is_none()
+            && self.tally.slot().is_some()
+            && !self.walker.ended_rows()
+            && !self.current.noted.is_some_and(|noted| harmless(noted.kind))
+        {
+            self.tally.wrote = Some(self.current.ended);
+        }
+    }
+}

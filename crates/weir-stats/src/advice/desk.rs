@@ -1,0 +1,203 @@
+//! All lines, for all workers together: the cache is one for all of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_model::DigestId;
+
+use super::Line;
+use super::gate::Gate;
+use super::line::{Growing, Seen, Sure};
+use crate::digests::{DigestText, Origin};
+
+/// Lines among which the one goes that was used least.
+const CANDIDATES: usize = 16;
+
+/// How much may be watched.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Statements by digest and origin.
+    pub lines: usize,
+    /// Keys of one line.
+    pub keys_each: usize,
+    /// Keys of all lines.
+    pub keys: usize,
+    /// For so long after it was watched a key is not watched again, if nothing can happen to it.
+    pub gap_us: u64,
+}
+
+impl Default for Limits {
+    /// About 15 MB at most. A thousand keys tell a hit ratio to two points or three.
+    fn default() -> Self {
+        Self { lines: 512, keys_each: 1024, keys: 65_536, gap_us: 20_000 }
+    }
+}
+
+/// Where all workers bring what they have watched.
+#[derive(Debug)]
+pub struct Desk {
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    seed: u64,
+    lines: Vec<Growing>,
+    places: HashMap<(DigestId, Arc<Origin>), u32, foldhash::fast::FixedState>,
+    next_serial: u64,
+    keys: usize,
+    hand: usize,
+}
+
+impl Desk {
+    /// A desk without lines.
+    ///
+    /// `seed` is a random number: clients choose what is hashed.
+    pub fn new(limits: Limits, seed: u64) -> Arc<Self> {
+        Arc::new(Self { limits, state: Mutex::new(State::new(seed)) })
+    }
+
+    /// Forgets everything.
+    pub fn empty(&self) {
+        let mut state = self.state.lock();
+        let new = State { next_serial: state.next_serial, ..State::new(state.seed) };
+        // What is dropped is dropped after the lock.
+        let old = std::mem::replace(&mut *state, new);
+        drop(state);
+        drop(old);
+    }
+
+    pub(super) fn gap_us(&self) -> u64 {
+        self.limits.gap_us
+    }
+
+    /// All lines. Workers wait for the lock while one of them is looked at, not while all are.
+    pub fn lines(&self) -> Vec<Line> {
+        let told = |at| self.state.lock().lines.get(at).map(Growing::told);
+        (0..).map_while(told).collect()
+    }
+
+    /// Bytes of memory of all lines.
+    pub fn bytes(&self) -> usize {
+        let state = self.state.lock();
+        state.lines.iter().map(Growing::bytes).sum()
+    }
+
+    /// Takes what a worker has counted, if its line is still there.
+    pub(super) fn tell(&self, gate: &mut Gate) {
+        let (calls, server_ns) = (std::mem::take(&mut gate.calls), std::mem::take(&mut gate.server_ns));
+        let Some((at, serial)) = gate.line.filter(|_| calls > 0) else { return };
+        let mut state = self.state.lock();
+        if let Some(growing) = state.lines.get_mut(at as usize).filter(|line| line.serial == serial) {
+            growing.line.calls += calls;
+            growing.line.server_ns += server_ns;
+        }
+    }
+
+    /// Runs one execution, and tells until when its key need not be watched.
+    pub(super) fn observe(
+        &self,
+        gate: &mut Gate,
+        subject: (Arc<DigestText>, Arc<Origin>),
+        seen: &Seen,
+        skipped: u64,
+    ) -> Sure {
+        let mut state = self.state.lock();
+        let known = gate.line.filter(|(at, serial)| {
+            state.lines.get(*at as usize).is_some_and(|growing| growing.serial == *serial)
+        });
+        let (mut calls, mut server_ns) =
+            (std::mem::take(&mut gate.calls), std::mem::take(&mut gate.server_ns));
+        let at = match known {
+            Some((at, _)) => at,
+            None => {
+                if gate.line.is_some() {
+                    // The line that the others belong to has gone.
+                    (calls, server_ns) = (1, seen.server_ns);
+                }
+                state.line(&self.limits, subject, seen.asked_us)
+            }
+        };
+        let State { lines, keys, .. } = &mut *state;
+        let Some(growing) = lines.get_mut(at as usize) else { return Sure::default() };
+        growing.line.calls += calls;
+        growing.line.server_ns += server_ns;
+        gate.line = Some((at, growing.serial));
+        if !growing.watches(seen.key) {
+            gate.shift = growing.shift;
+            return Sure::default();
+        }
+        let before = growing.keys();
+        let sure = growing.run(seen, skipped);
+        if growing.keys() > self.limits.keys_each {
+            growing.forget_dead(seen.answered_us);
+            while growing.keys() > self.limits.keys_each {
+                growing.halve();
+            }
+        }
+        gate.shift = growing.shift;
+        *keys = *keys + growing.keys() - before;
+        state.make_room(self.limits.keys, seen.answered_us);
+        Sure { until_us: sure.until_us.min(seen.asked_us + self.limits.gap_us), ..sure }
+    }
+}
+
+impl State {
+    fn new(seed: u64) -> Self {
+        let places = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(seed));
+        Self { seed, lines: Vec::new(), places, next_serial: 0, keys: 0, hand: 0 }
+    }
+
+    /// The line of a statement, which is made if there is none.
+    fn line(&mut self, limits: &Limits, subject: (Arc<DigestText>, Arc<Origin>), now: u64) -> u32 {
+        let key = (subject.0.id, Arc::clone(&subject.1));
+        if let Some(at) = self.places.get(&key) {
+            return *at;
+        }
+        let growing = Growing::new(self.next_serial, subject, now);
+        self.next_serial += 1;
+        let at = if self.lines.len() < limits.lines {
+            self.lines.push(growing);
+            self.lines.len() - 1
+        } else {
+            let at = self.least_used();
+            if let Some(place) = self.lines.get_mut(at) {
+                let old = std::mem::replace(place, growing);
+                self.keys -= old.keys();
+                self.places.remove(&(old.line.digest.id, old.line.origin));
+            }
+            at
+        } as u32;
+        self.places.insert(key, at);
+        at
+    }
+
+    fn least_used(&mut self) -> usize {
+        let (mut least, mut victim) = (u64::MAX, 0);
+        for _ in 0..CANDIDATES.min(self.lines.len()) {
+            self.hand = (self.hand + 1) % self.lines.len();
+            let Some(growing) = self.lines.get_mut(self.hand) else { continue };
+            let used = growing.line.calls - growing.looked_at;
+            growing.looked_at = growing.line.calls;
+            if used < least {
+                (least, victim) = (used, self.hand);
+            }
+        }
+        victim
+    }
+
+    /// Halves the lines with the most keys until all of them together are few enough.
+    fn make_room(&mut self, limit: usize, now: u64) {
+        while self.keys > limit {
+            let Some(most) = self.lines.iter_mut().max_by_key(|growing| growing.keys()) else { return };
+            let before = most.keys();
+            most.forget_dead(now);
+            if most.keys() == before {
+                most.halve();
+            }
+            self.keys -= before - most.keys();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Which executions are watched: decided by each worker for itself, without a lock.
+
+use super::line::Sure;
+use super::{Desk, Seen};
+use crate::digests::{DigestText, Origin, Slot};
+use std::sync::Arc;
+
+/// Keys of which it is remembered that nothing can happen to them for a moment. One that falls on another's place takes it.
+const RECENT: usize = 256;
+/// A key is watched so often in [`super::Limits::gap_us`] before it is left alone for the rest of it.
+const OFTEN: u32 = 8;
+/// Calls that are told to the desk together.
+const TOLD_AT: u64 = 256;
+
+/// What one worker knows of a line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gate {
+    /// The row of the worker's table that it belongs to.
+    row: Option<u64>,
+    /// The line's place and serial number at the desk.
+    pub line: Option<(u32, u64)>,
+    pub shift: u32,
+    /// What was counted since the desk was told.
+    pub calls: u64,
+    pub server_ns: u64,
+    subject: Option<(Arc<DigestText>, Arc<Origin>)>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Recent {
+    key: u64,
+    sure: Sure,
+    skipped: u64,
+    /// How often it was watched since then.
+    since_us: u64,
+    times: u32,
+}
+
+/// An execution that is to be watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    pub key: u64,
+}
+
+/// The gates of one worker.
+#[derive(Debug)]
+pub struct Gates {
+    desk: Arc<Desk>,
+    gates: Vec<Gate>,
+    recent: Box<[Recent; RECENT]>,
+}
+
+impl Gates {
+    pub fn new(desk: Arc<Desk>) -> Self {
+        Self { desk, gates: Vec::new(), recent: Box::new([Recent::default(); RECENT]) }
+    }
+
+    /// Whether an execution with this key is to be watched.
+    #[inline]
+    pub fn sample(&self, slot: Slot, key: u64) -> Option<Sample> {
+        let shift = match self.gates.get(slot.index()) {
+            Some(gate) if gate.row == Some(slot.serial()) => gate.shift,
+            _ => 0,
+        };
+        (key.leading_zeros() >= shift).then_some(Sample { key })
+    }
+
+    /// Whether nothing can be learned of it now: it is a hit under every TTL, and was seen a moment ago. It is counted then, and need
+    /// not be watched. `floor_us` as in [`Seen`].
+    pub fn skips(&mut self, sample: Sample, now_us: u64, floor_us: Option<u64>) -> bool {
+        let recent = &mut self.recent[sample.key as usize % RECENT];
+        let Sure { until_us, oldest_us } = recent.sure;
+        let skips = recent.key == sample.key
+            && recent.times >= OFTEN
+            && now_us < until_us
+            && floor_us.is_none_or(|floor| floor < oldest_us);
+        recent.skipped += u64::from(skips);
+        skips
+    }
+
+    /// An execution was answered by the server that the cache might have answered.
+    #[inline]
+    pub fn count(
+        &mut self,
+        slot: Slot,
+        server_ns: u64,
+        subject: impl FnOnce() -> Option<(Arc<DigestText>, Arc<Origin>)>,
+    ) {
+        if let Some(gate) = self.gates.get_mut(slot.index())
+            && gate.row == Some(slot.serial())
+        {
+            gate.calls += 1;
+            gate.server_ns += server_ns;
+            if gate.calls == TOLD_AT {
+                self.desk.tell(gate);
+            }
+            return;
+        }
+        self.begin(slot, server_ns, subject());
+    }
+
+    #[cold]
+    fn begin(&mut self, slot: Slot, server_ns: u64, subject: Option<(Arc<DigestText>, Arc<Origin>)>) {
+        if self.gates.len() <= slot.index() {
+            self.gates.resize_with(slot.index() + 1, Gate::default);
+        }
+        if let Some(gate) = self.gates.get_mut(slot.index()) {
+            self.desk.tell(gate);
+            *gate = Gate { row: Some(slot.serial()), calls: 1, server_ns, subject, ..Gate::default() };
+        }
+    }
+
+    /// One that was watched has been answered, and was counted.
+    pub fn observe(&mut self, slot: Slot, seen: &Seen) {
+        let Some(gate) = self.gates.get_mut(slot.index()) else { return };
+        let (Some(subject), true) = (&gate.subject, gate.row == Some(slot.serial())) else { return };
+        let subject = (Arc::clone(&subject.0), Arc::clone(&subject.1));
+        let recent = &mut self.recent[seen.key as usize % RECENT];
+        if recent.key != seen.key {
+            *recent = Recent { key: seen.key, ..Recent::default() };
+        }
+        let skipped = std::mem::take(&mut recent.skipped);
+        let sure = self.desk.observe(gate, subject, seen, skipped);
+        recent.sure = sure;
+        if seen.asked_us.saturating_sub(recent.since_us) < self.desk.gap_us() {
+            recent.times += 1;
+        } else {
+            (recent.since_us, recent.times) = (seen.asked_us, 1);
+        }
+    }
+
+    /// Tells the desk what was counted and not told yet.
+    pub fn tell(&mut self) {
+        self.gates.iter_mut().filter(|gate| gate.calls > 0).for_each(|gate| self.desk.tell(gate));
+    }
+}

@@ -1,0 +1,39 @@
+//! `weir advise ...`
+
+use super::At;
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub enum AdviseVerb {
+    /// Show which cache rules would save the server how much, before there are any
+    Cache(AdviseCache),
+    /// Tell what keeps sessions on their server connections, what that costs, and what to change
+    Pins {
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct AdviseCache {
+    /// Show every TTL for this digest; the id that `weir queries` shows
+    #[arg(value_name = "ID", conflicts_with_all = ["limit", "ttl", "stale", "user", "schema"])]
+    pub id: Option<String>,
+    /// How many statements [default: 20]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// With this TTL: 1s, 10s, 1m, 5m, 30m or 1h [default: the best for each]
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<String>,
+    /// How many percent of the hits may be out of date [default: 1]
+    #[arg(long, value_name = "PERCENT")]
+    pub stale: Option<f64>,
+    /// Of this user only
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// With this default schema only
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+    #[command(flatten)]
+    pub at: At,
+}

@@ -1,0 +1,214 @@
+//! What the cache advisor says, for the API.
+
+use std::cmp::Reverse;
+use weir_admin::{AdviceAsked, Advised, AdvisedShown, ApiError, CacheAdvice, Code, Predicted, Question};
+use weir_model::DigestId;
+use weir_proxy::Shared;
+use weir_stats::advice::{LADDER, Line, Prediction, best, merged};
+
+/// Statements that are shown if nothing is said about it, and at most.
+const SHOWN: usize = 20;
+const SHOWN_MAX: usize = 1_000;
+/// Percent of the hits that may be out of date, if nothing is said about it.
+const STALE: f64 = 1.0;
+/// The TTLs of [`LADDER`] as rules have them.
+const WORDS: [&str; LADDER.len()] = ["1s", "10s", "1m", "5m", "30m", "1h"];
+
+/// What a good rule is.
+struct Aim {
+    /// A step of the ladder.
+    ttl: Option<usize>,
+    /// From 0 to 1.
+    stale: f64,
+    user: Option<String>,
+    schema: Option<String>,
+}
+
+/// The statements that were asked for.
+pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError> {
+    let bad = |text: String| ApiError::new(Code::BadRequest, text);
+    let limit = asked.limit.unwrap_or(SHOWN);
+    if !(1..=SHOWN_MAX).contains(&limit) {
+        return Err(bad(format!("limit is from 1 to {SHOWN_MAX}")));
+    }
+    let stale = asked.stale.unwrap_or(STALE);
+    if !(0.0..=100.0).contains(&stale) {
+        return Err(bad("stale is in percent, from 0 to 100".to_owned()));
+    }
+    let step = |ttl: &String| {
+        let micros = weir_config::duration(ttl).map(|ttl| ttl.as_micros());
+        let found = LADDER.iter().position(|step| micros == Some(u128::from(*step)));
+        found.ok_or_else(|| bad(format!("ttl is one of {}", WORDS.join(", "))))
+    };
+    let ttl = asked.ttl.as_ref().map(step).transpose()?;
+    let aim = Aim { ttl, stale: stale / 100.0, user: asked.user.clone(), schema: asked.schema.clone() };
+    let Some(digests) = &shared.digests else {
+        return Ok(CacheAdvice { enabled: false, statements: Vec::new(), watched: 0, memory: 0 });
+    };
+    let lines = digests.advice();
+    let selected: Vec<&Line> = lines.iter().filter(|line| aim.is_about(line)).collect();
+    let mut statements: Vec<(Line, Option<Prediction>)> = by_digest(selected)
+        .into_iter()
+        .map(|line| {
+            let best = aim.best(&line);
+            (line, best)
+        })
+        .collect();
+    // The ids make the order the same each time.
+    statements.sort_by_cached_key(|(line, best)| {
+        (Reverse(best.map_or(0, |best| best.saved_ns as u64)), line.digest.id)
+    });
+    Ok(CacheAdvice {
+        enabled: true,
+        statements: statements.iter().take(limit).map(|(line, _)| aim.advised(shared, line)).collect(),
+        watched: lines.len(),
+        memory: digests.advice_bytes() as u64,
+    })
+}
+
+/// Everything about one statement.
+pub fn cache_of(shared: &Shared, id: &str) -> Result<AdvisedShown, ApiError> {
+    let unknown = || {
+        let text = format!(
+            "no statement with the digest `{id}` that might be cached was seen: `weir advise cache` shows what was"
+        );
+        ApiError::new(Code::UnknownDigest, text)
+    };
+    let wanted = u64::from_str_radix(id, 16).map(DigestId).map_err(|_| unknown())?;
+    let lines = shared.digests.as_ref().map(|digests| digests.advice()).unwrap_or_default();
+    let lines: Vec<&Line> = lines.iter().filter(|line| line.digest.id == wanted).collect();
+    let all = merged(lines.iter().copied()).ok_or_else(unknown)?;
+    let aim = Aim { ttl: None, stale: STALE / 100.0, user: None, schema: None };
+    let same = |of: fn(&Line) -> &[u8]| lines.iter().all(|line| of(line) == of(&all));
+    let mut shown = aim.advised(shared, &all);
+    shown.user = shown.user.filter(|_| same(|line| &line.origin.user));
+    shown.schema = shown.schema.filter(|_| same(|line| &line.origin.schema));
+    let row = |line: &&Line| {
+        let user = Some(text(&line.origin.user));
+        let schema = Some(text(&line.origin.schema)).filter(|schema| !schema.is_empty());
+        Aim { ttl: None, stale: aim.stale, user, schema }.advised(shared, line)
+    };
+    Ok(AdvisedShown { all: shown, rows: lines.iter().map(row).collect() })
+}
+
+/// One line for each digest: a rule is for all who send it.
+fn by_digest(mut lines: Vec<&Line>) -> Vec<Line> {
+    lines.sort_by_key(|line| line.digest.id);
+    let same = lines.chunk_by(|a, b| a.digest.id == b.digest.id);
+    same.filter_map(|lines| merged(lines.iter().copied())).collect()
+}
+
+impl Aim {
+    fn is_about(&self, line: &Line) -> bool {
+        let is = |wanted: &Option<String>, name: &[u8]| wanted.as_ref().is_none_or(|w| w.as_bytes() == name);
+        is(&self.user, &line.origin.user) && is(&self.schema, &line.origin.schema)
+    }
+
+    fn best(&self, line: &Line) -> Option<Prediction> {
+        let all = line.predictions();
+        let among = match self.ttl {
+            Some(step) => all.get(step..=step)?,
+            None => &all,
+        };
+        best(among, self.stale).copied()
+    }
+
+    fn advised(&self, shared: &Shared, line: &Line) -> Advised {
+        let best = self.best(line).map(|best| predicted(&best));
+        let digest = text(&line.digest.text);
+        let command = best.as_ref().map(|best| self.command(line, &best.ttl));
+        Advised {
+            id: line.digest.id.to_string(),
+            digest_cut: line.digest.is_cut,
+            user: Some(text(&line.origin.user)),
+            schema: Some(text(&line.origin.schema)),
+            cached_by: cached_by(shared, line, &digest),
+            digest,
+            calls: line.calls,
+            server_seconds: seconds(line.server_ns as f64),
+            unchanged_seconds: seconds(line.unchanged_ns()),
+            seconds: line.last_us.saturating_sub(line.first_us) as f64 / 1e6,
+            keys: line.keys,
+            one_of: line.one_of,
+            best,
+            command,
+            ladder: line.predictions().iter().map(predicted).collect(),
+        }
+    }
+
+    fn command(&self, line: &Line, ttl: &str) -> String {
+        let mut command = format!("weir rules add --from-digest {} --cache {ttl}", line.digest.id);
+        for (flag, value) in [("--match-user", &self.user), ("--match-schema", &self.schema)] {
+            if let Some(value) = value {
+                command.push_str(&format!(" {flag} {}", quoted(value)));
+            }
+        }
+        command
+    }
+}
+
+/// As one word of a shell.
+fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    match !word.is_empty() && word.bytes().all(plain) && !word.starts_with('-') {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// The rule that lets the cache answer such a statement, as far as its digest tells.
+fn cached_by(shared: &Shared, line: &Line, digest: &str) -> Option<String> {
+    let question = Question {
+        sql: digest.to_owned(),
+        user: Some(text(&line.origin.user)),
+        schema: Some(text(&line.origin.schema)).filter(|schema| !schema.is_empty()),
+        client: None,
+        command: None,
+    };
+    let tested = super::explain::test(shared, &question).ok()?;
+    tested.actions.into_iter().find(|action| action.action == "cache").map(|action| action.rule)
+}
+
+fn predicted(p: &Prediction) -> Predicted {
+    let step = LADDER.iter().position(|step| *step == p.ttl_us);
+    Predicted {
+        ttl: step.and_then(|step| WORDS.get(step)).copied().unwrap_or_default().to_owned(),
+        ttl_seconds: p.ttl_us as f64 / 1e6,
+        hits: p.hits,
+        hit_ratio: p.hit_ratio,
+        saved_seconds: seconds(p.saved_ns),
+        stale_ratio: p.stale_ratio,
+        outdated_ratio: p.outdated_ratio,
+        entries: p.entries,
+        bytes: p.bytes,
+    }
+}
+
+fn seconds(ns: f64) -> f64 {
+    ns / 1e9
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_the_steps_of_the_ladder() {
+        for (word, step) in WORDS.iter().zip(LADDER) {
+            assert_eq!(weir_config::duration(word).map(|ttl| ttl.as_micros()), Some(u128::from(step)));
+        }
+    }
+
+    #[test]
+    fn names_reach_a_shell_as_they_are() {
+        for (name, word) in
+            [("app", "app"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("", "''"), ("-x", "'-x'")]
+        {
+            assert_eq!(quoted(name), word);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `weir advise cache`
+
+use crate::cli::AdviseCache;
+use crate::verbs::show::{bytes, pairs, percent, seconds, short, table};
+use crate::verbs::{Asked, escaped};
+use anyhow::Result;
+use weir_admin::{Advised, AdvisedShown, CacheAdvice, Predicted};
+
+pub fn run(args: AdviseCache) -> Result<()> {
+    match &args.id {
+        Some(id) => Asked::new(&args.at)?.get(&format!("/advise/cache/{}", escaped(id)))?.show(one),
+        None => Asked::new(&args.at)?.get(&path(&args))?.show(all),
+    }
+}
+
+fn path(args: &AdviseCache) -> String {
+    let (limit, stale) = (args.limit.map(|n| n.to_string()), args.stale.map(|n| n.to_string()));
+    let given = [
+        ("limit", &limit),
+        ("ttl", &args.ttl),
+        ("stale", &stale),
+        ("user", &args.user),
+        ("schema", &args.schema),
+    ];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    format!("/advise/cache?{}", query.join("&"))
+}
+
+fn all(advice: &CacheAdvice) -> String {
+    if !advice.enabled {
+        return "nothing is counted: analytics.enabled is off\n".to_owned();
+    }
+    if advice.statements.is_empty() {
+        return "no statement was seen that the cache might answer and no rule names\n".to_owned();
+    }
+    let header =
+        ["id", ">calls", ">server time", "best ttl", ">hit ratio", ">saved", ">stale", ">memory", "digest"];
+    let rows = advice.statements.iter().map(|advised| {
+        let of = |show: fn(&Predicted) -> String| advised.best.as_ref().map_or("-".to_owned(), show);
+        let ttl = match (&advised.cached_by, &advised.best) {
+            (Some(rule), _) => format!("cached: {rule}"),
+            (None, Some(best)) => best.ttl.clone(),
+            (None, None) => "none".to_owned(),
+        };
+        vec![
+            advised.id.clone(),
+            advised.calls.to_string(),
+            seconds(advised.server_seconds),
+            ttl,
+            of(|best| percent(Some(best.hit_ratio))),
+            of(|best| seconds(best.saved_seconds)),
+            of(|best| percent(Some(best.stale_ratio))),
+            of(|best| bytes(best.bytes as u64)),
+            short(&advised.digest),
+        ]
+    });
+    let mut text = table(&header, rows) + "\n";
+    let commands = advice.statements.iter().filter(|advised| advised.cached_by.is_none());
+    let commands: Vec<&String> = commands.filter_map(|advised| advised.command.as_ref()).take(5).collect();
+    if !commands.is_empty() {
+        text.push_str("\nto cache what saves most\n");
+        commands.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
+    }
+    text
+}
+
+fn one(shown: &AdvisedShown) -> String {
+    let all = &shown.all;
+    let mut text = format!("{}\n{}\n\n{}", all.id, all.digest, figures(all));
+    text.push_str(&format!("\n{}\n", ladder(all)));
+    if let (Some(command), None) = (&all.command, &all.cached_by) {
+        text.push_str(&format!("\nto cache it\n  {command}\n"));
+    }
+    if shown.rows.len() > 1 {
+        let header = ["user", "schema", ">calls", ">server time", "best ttl", ">hit ratio", ">saved"];
+        let rows = shown.rows.iter().map(|row| {
+            let of = |show: fn(&Predicted) -> String| row.best.as_ref().map_or("-".to_owned(), show);
+            vec![
+                row.user.clone().unwrap_or_default(),
+                row.schema.clone().unwrap_or_default(),
+                row.calls.to_string(),
+                seconds(row.server_seconds),
+                of(|best| best.ttl.clone()),
+                of(|best| percent(Some(best.hit_ratio))),
+                of(|best| seconds(best.saved_seconds)),
+            ]
+        });
+        text.push_str(&format!("\n{}\n", table(&header, rows)));
+    }
+    text
+}
+
+fn figures(advised: &Advised) -> String {
+    let sample = match advised.one_of {
+        1 => format!("all {} different ones", advised.keys),
+        one_of => format!("{} different ones, one in {one_of}", advised.keys),
+    };
+    pairs(&[
+        ("calls", format!("{} in {}", advised.calls, seconds(advised.seconds))),
+        ("server", seconds(advised.server_seconds)),
+        ("unchanged", format!("{} of it for the same answer as before", seconds(advised.unchanged_seconds))),
+        ("watched", sample),
+        ("cached by", advised.cached_by.clone().unwrap_or_default()),
+    ])
+}
+
+fn ladder(advised: &Advised) -> String {
+    let header =
+        ["", "ttl", ">hit ratio", ">saved", ">stale hits", ">outdated answers", ">entries", ">memory"];
+    let best = advised.best.as_ref().map(|best| &best.ttl);
+    let rows = advised.ladder.iter().map(|p| {
+        vec![
+            if best == Some(&p.ttl) { "best".to_owned() } else { String::new() },
+            p.ttl.clone(),
+            percent(Some(p.hit_ratio)),
+            seconds(p.saved_seconds),
+            percent(Some(p.stale_ratio)),
+            percent(Some(p.outdated_ratio)),
+            format!("{:.0}", p.entries),
+            bytes(p.bytes as u64),
+        ]
+    });
+    table(&header, rows)
+}

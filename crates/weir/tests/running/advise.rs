@@ -1,0 +1,96 @@
+//! What is told of rules before there are any, against what they then do.
+
+use serde_json::{Value, json};
+use weir_testkit::client::command::Param;
+
+use crate::api_kit::*;
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const POINT: &str = "SELECT `v` FROM `t` WHERE `id` = ?";
+const BOUND: &str = "SELECT `id` FROM `t` WHERE `v` = ?";
+
+/// What is told of a digest, when so many executions of it are counted.
+async fn advised(weir: &Weir, digest: &str, calls: u64) -> Value {
+    until(&format!("{calls} executions of {digest} are counted"), async || {
+        let told = told_json(weir, &["advise", "cache"]);
+        let found = told["statements"].as_array().unwrap().iter().find(|one| one["digest"] == digest);
+        found.filter(|found| found["calls"] == calls).cloned()
+    })
+    .await
+}
+
+/// What is told of a rule with a TTL of an hour.
+fn hour(advised: &Value) -> Value {
+    advised["ladder"].as_array().unwrap().iter().find(|step| step["ttl"] == "1h").unwrap().clone()
+}
+
+/// Eleven reads of two rows by two clients. Under a rule for an hour two are misses because they are the first and one because its
+/// session has written; two hits are out of date.
+async fn reads(server: &Server, weir: &Weir, name: &str, round: &str) -> [Client; 2] {
+    let [mut one, mut two] = clients(weir, name).await;
+    for id in [1, 1, 2, 1] {
+        value(&mut one, id).await;
+    }
+    for id in [1, 2, 2] {
+        value(&mut two, id).await;
+    }
+    change(server, &format!("UPDATE {name}.t SET v = 'behind, {round}' WHERE id = 1")).await;
+    value(&mut one, 1).await;
+    value(&mut two, 1).await;
+    two.run(&format!("UPDATE t SET v = 'through, {round}' WHERE id = 2")).await.unwrap();
+    value(&mut two, 2).await;
+    value(&mut one, 2).await;
+    [one, two]
+}
+
+#[tokio::test]
+async fn what_was_told_of_a_rule_is_what_it_does() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ad_fact_t", "ad_fact_s"]) {
+            let at = format!("{flavor:?} {mode}");
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, "");
+            let [mut one, mut two] = reads(server, &weir, name, "without a rule").await;
+            // Nobody would cache these.
+            one.run("BEGIN").await.unwrap();
+            value(&mut one, 3).await;
+            one.run("COMMIT").await.unwrap();
+            one.run("SELECT v, NOW() FROM t").await.unwrap();
+            one.run("SELECT v FROM t WHERE id = 1 FOR UPDATE").await.unwrap();
+            let prepared = two.prepare("SELECT id FROM t WHERE v = ?").await.unwrap();
+            for v in ["x", "y", "x", "x"] {
+                execute(&mut two, prepared.id, &[Param::Text(v.to_owned())], true).await;
+            }
+
+            let bound = advised(&weir, BOUND, 4).await;
+            assert_eq!(hour(&bound)["hits"], 2.0, "{at} {bound:#}");
+            let point = advised(&weir, POINT, 11).await;
+            let step = hour(&point);
+            assert_eq!((&step["hits"], &step["stale_ratio"]), (&json!(8.0), &json!(0.25)), "{at} {point:#}");
+            assert_eq!(
+                (&step["entries"], &point["keys"], &point["one_of"]),
+                (&json!(2.0), &json!(2), &json!(1))
+            );
+            let all = told_json(&weir, &["advise", "cache", "--stale", "100"]);
+            let all = all["statements"].as_array().unwrap();
+            let digests: Vec<_> = all.iter().map(|one| one["digest"].as_str().unwrap()).collect();
+            assert!(digests.iter().all(|digest| [POINT, BOUND].contains(digest)), "{at} {digests:?}");
+
+            let command = all.iter().find(|one| one["digest"] == POINT).unwrap()["command"].as_str().unwrap();
+            let ttl = command.rsplit(' ').next().unwrap();
+            let add: Vec<_> =
+                command.split(' ').skip(1).map(|word| if word == ttl { "1h" } else { word }).collect();
+            told(&weir, &add);
+            drop((one, two));
+            reads(server, &weir, name, "with a rule").await;
+            let rule = format!("digest-{}", point["id"].as_str().unwrap());
+            let rule = told_json(&weir, &["rules", "show", &rule]);
+            let cache = &rule["cache"];
+            assert_eq!((&cache["hits"], &cache["misses"]), (&json!(8), &json!(3)), "{at} {rule:#}");
+            let point = advised(&weir, POINT, 11).await;
+            assert_eq!(point["cached_by"], rule["name"], "{at}: what a rule names is not counted any more");
+        }
+    }
+}
