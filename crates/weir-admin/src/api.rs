@@ -139,6 +139,7 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(reload::reload))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::show))
+        .routes(routes!(sessions::kill))
         .routes(routes!(advise::pins))
         .routes(routes!(advise::cache))
         .routes(routes!(advise::cache_of))

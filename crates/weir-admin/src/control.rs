@@ -10,7 +10,7 @@ use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
-use crate::sessions::{Session, Sessions, SessionsAsked};
+use crate::sessions::{KillWhat, Session, SessionKilled, Sessions, SessionsAsked};
 
 /// A body without anything in it: `{}`.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -117,6 +117,12 @@ pub trait Control: Send + Sync + 'static {
     /// # Errors
     /// When there is none, or it has ended.
     fn session(&self, id: &str) -> Result<Session, ApiError>;
+
+    /// Tells a session to end, or to end its statement.
+    ///
+    /// # Errors
+    /// When there is none with this id, or it has ended.
+    fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError>;
 
     /// What keeps sessions on their server connections, and what to change.
     fn advise_pins(&self) -> PinAdvice;

@@ -41,7 +41,10 @@ pub use rules::{
     CacheCounts, Changed, Move, NewRule, Place, RuleDeeds, RuleState, RuleTable, RuleText, StaleAges,
 };
 pub use serve::serve;
-pub use sessions::{Session, SessionSort, SessionState, SessionStatement, Sessions, SessionsAsked};
+pub use sessions::{
+    KillAsked, KillWhat, Session, SessionKilled, SessionSort, SessionState, SessionStatement, Sessions,
+    SessionsAsked,
+};
 pub use weir_stats::Readiness;
 use weir_stats::Stats;
 pub use weir_stats::{Extra, Kind};

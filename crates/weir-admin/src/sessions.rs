@@ -124,6 +124,35 @@ pub struct Session {
     pub statement: Option<SessionStatement>,
 }
 
+/// What is to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KillWhat {
+    /// The statement at hand; the session goes on.
+    Query,
+    /// The session, with its transaction.
+    #[default]
+    Connection,
+}
+
+/// An order to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KillAsked {
+    /// `connection` by default.
+    #[serde(default)]
+    pub what: KillWhat,
+}
+
+/// An order was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionKilled {
+    pub id: u32,
+    pub what: KillWhat,
+    /// What the session was doing. There is no statement to end between two commands.
+    pub state: SessionState,
+}
+
 /// A statement of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionStatement {

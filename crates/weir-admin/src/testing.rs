@@ -196,6 +196,11 @@ impl Control for Fake {
         Ok(session())
     }
 
+    fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError> {
+        self.note((id, what));
+        Ok(SessionKilled { id: 5, what, state: SessionState::Running })
+    }
+
     fn advise_pins(&self) -> PinAdvice {
         PinAdvice {
             enabled: true,

@@ -43,11 +43,13 @@ pub enum CloseReason {
     ProxyHeader,
     /// A rule denies a statement that is too long to be looked at.
     Denied,
+    /// An operator has ended the session (`weir kill`).
+    Killed,
 }
 
 impl CloseReason {
     /// Every reason, in the order of their discriminants.
-    pub const ALL: [CloseReason; 19] = [
+    pub const ALL: [CloseReason; 20] = [
         Self::Quit,
         Self::ClientGone,
         Self::ClientIo,
@@ -67,6 +69,7 @@ impl CloseReason {
         Self::Tls,
         Self::ProxyHeader,
         Self::Denied,
+        Self::Killed,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -90,6 +93,7 @@ impl CloseReason {
             Self::Tls => "tls",
             Self::ProxyHeader => "proxy_header",
             Self::Denied => "denied",
+            Self::Killed => "killed",
         }
     }
 }

@@ -284,7 +284,7 @@ impl Session {
 
     /// True when the command at hand waits for no limit any longer: it is taken again.
     pub(crate) fn poll_line(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
-        let interrupted = self.entry.handle.interrupted();
+        let interrupted = self.interrupted();
         let Some(at_hand) = &mut self.ruled.at_hand else { return Ok(true) };
         let Some(admission) = at_hand.admission.as_mut().filter(|admission| admission.waits()) else {
             return Ok(true);

@@ -42,6 +42,13 @@ pub(crate) struct Running {
     _places: Vec<Held>,
 }
 
+impl Running {
+    /// For a statement that no rule holds anything about.
+    pub fn without_rules(rules: &Arc<Rules>) -> Self {
+        Self { rules: Arc::clone(rules), timeout: None, ending: Ending::Not, _places: Vec::new() }
+    }
+}
+
 impl AtHand {
     pub fn new(number: u64, command: RuleCommand, rules: &Arc<Rules>) -> Self {
         let rules = Arc::clone(rules);

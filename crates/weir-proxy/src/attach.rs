@@ -27,7 +27,7 @@ use weir_wire::packet::ErrPacket;
 /// ER_CON_COUNT_ERROR.
 const TOO_MANY_CONNECTIONS: u16 = 1040;
 /// ER_CONNECTION_KILLED, of MariaDB.
-const CONNECTION_KILLED: u16 = 1927;
+pub(crate) const CONNECTION_KILLED: u16 = 1927;
 /// ER_UNKNOWN_ERROR, for what has no code of its own.
 const UNKNOWN_ERROR: u16 = 1105;
 
@@ -210,14 +210,20 @@ async fn wait(session: &mut Session) -> Result<(Lease, Grant<Box<Link>>), Troubl
 /// What a KILL has to say to the command that waits for a connection; a session that was killed ends behind this.
 pub(crate) fn stopped(session: &Session) -> Option<ErrPacket> {
     let handle = &session.entry.handle;
-    if handle.killed() && session.server.family == ServerFamily::MariaDb {
-        return Some(ErrPacket::new(CONNECTION_KILLED, b"70100", "Connection was killed"));
-    }
     let answered = |sharing: &Sharing| !matches!(sharing.doing, Doing::Command(c) if shape(c) == Shape::None);
     // Without an answer nobody is told, and the session would have to end.
-    let interrupted = handle.interrupted() && session.sharing.as_deref().is_some_and(answered);
-    (handle.killed() || interrupted)
-        .then(|| ErrPacket::new(QUERY_INTERRUPTED, b"70100", "Query execution was interrupted"))
+    let interrupted = session.interrupted() && session.sharing.as_deref().is_some_and(answered);
+    (handle.killed() || interrupted).then(|| session.interruption())
+}
+
+impl Session {
+    /// The same, for a command that something has to be said to.
+    pub(crate) fn interruption(&self) -> ErrPacket {
+        if self.entry.handle.killed() && self.server.family == ServerFamily::MariaDb {
+            return ErrPacket::new(CONNECTION_KILLED, b"70100", "Connection was killed");
+        }
+        ErrPacket::new(QUERY_INTERRUPTED, b"70100", "Query execution was interrupted")
+    }
 }
 
 /// Opens a connection, unless a KILL comes first.

@@ -173,6 +173,14 @@ impl Session {
 
     /// True when a statement that waited for another's answer waits no longer.
     pub(crate) fn poll_flight(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
+        if self.is_in_flight() && (self.interrupted() || self.entry.handle.killed()) {
+            // It is answered with this when it is taken again.
+            let err = self.interruption();
+            if let Some(sharing) = &mut self.sharing {
+                (sharing.cache.flight, sharing.refusal) = (None, Some(err));
+            }
+            return Ok(true);
+        }
         let Some(flight) = self.sharing.as_mut().and_then(|sharing| sharing.cache.flight.as_mut()) else {
             return Ok(true);
         };

@@ -315,6 +315,9 @@ impl Session {
             }
             _ if !self.walker.at_boundary() || !self.server.held.is_empty() => Exit::Close(reason),
             _ => {
+                if self.ends_carried_out > 0 {
+                    return Exit::Tell(CloseReason::Killed, self.killed_told());
+                }
                 let text = "Lost connection to MySQL server during query (weir: whether the statement took effect is not known)";
                 Exit::Tell(reason, ErrPacket::new(SERVER_LOST, b"08S01", text))
             }

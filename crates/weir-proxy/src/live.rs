@@ -68,6 +68,11 @@ impl SessionState {
     pub fn waits(self) -> bool {
         matches!(self, Self::WaitingForConnection | Self::WaitingForRule | Self::WaitingForAnswer)
     }
+
+    /// Whether the command at hand is with the server.
+    pub fn runs(self) -> bool {
+        matches!(self, Self::Running | Self::Answering | Self::LoadingFile | Self::Binlog)
+    }
 }
 
 /// The low bits of [`Live::now`], which hold the state; the others are nanoseconds.
@@ -191,6 +196,18 @@ impl Live {
     /// It does no more.
     pub fn unpinned(&self) {
         self.pins.store(0, Relaxed);
+    }
+
+    /// The state, and the number of the command at hand: that of the one that waits, or runs.
+    pub fn state(&self) -> (SessionState, u64) {
+        loop {
+            let now = self.now.load(Relaxed);
+            let commands = self.commands.load(Relaxed);
+            if self.now.load(Relaxed) == now {
+                let state = state_of(now);
+                return (state, if state.waits() { commands + 1 } else { commands });
+            }
+        }
     }
 
     pub fn seen(&self, id: u32, user: Vec<u8>) -> SessionSeen {

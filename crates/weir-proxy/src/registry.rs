@@ -2,6 +2,7 @@
 
 use crate::live::{Birth, Live, SessionSeen};
 use crate::login::Identity;
+use crate::orders::Orders;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct Handle {
     waker: Mutex<Option<Waker>>,
     /// What is told of it.
     pub(crate) live: Live,
+    pub(crate) orders: Orders,
 }
 
 /// A server connection that a session has now.
@@ -83,6 +85,7 @@ impl Registry {
             user: Mutex::new(Arc::clone(user)),
             waker: Mutex::new(None),
             live: Live::new(birth),
+            orders: Orders::default(),
         });
         handle.live.connected(server_id);
         shared.registry.sessions.lock().insert(id, Arc::clone(&handle));
@@ -148,8 +151,11 @@ impl Registry {
 
     /// The session of this id of Weir's as it is now.
     pub fn one_seen(&self, id: u32) -> Option<SessionSeen> {
-        let handle = self.sessions.lock().get(&id).cloned();
-        handle.map(|handle| handle.seen())
+        self.find(id).map(|handle| handle.seen())
+    }
+
+    pub(crate) fn find(&self, id: u32) -> Option<Arc<Handle>> {
+        self.sessions.lock().get(&id).cloned()
     }
 
     /// Sessions now.
@@ -213,7 +219,7 @@ impl Handle {
     }
 
     /// Whether a KILL has ended the session while it had no server connection.
-    pub fn killed(&self) -> bool {
+    pub(crate) fn was_killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)
     }
 
@@ -241,7 +247,7 @@ impl Handle {
         *self.waker.lock() = Some(cx.waker().clone());
     }
 
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(waker) = self.waker.lock().as_ref() {
             waker.wake_by_ref();
         }

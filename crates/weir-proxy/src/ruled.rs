@@ -10,6 +10,7 @@ use crate::overtime::Ending;
 use crate::packets::unknown;
 use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
+use crate::shared::Shared;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -142,6 +143,20 @@ impl Ruled {
             && matches!(running.ending, Ending::Sent | Ending::Unknown)
         {
             self.stray = Some(running.ending);
+        }
+    }
+
+    /// The end of the statement under way has come so far; no rule asked for it.
+    pub fn ends(&mut self, ending: Ending, shared: &Shared) {
+        let running = || Box::new(Running::without_rules(&shared.rules.load()));
+        let running = self.running.get_or_insert_with(running);
+        if ending == Ending::Not {
+            return;
+        }
+        // The client is told what the server says.
+        running.timeout = None;
+        if running.ending != Ending::Unknown {
+            running.ending = ending;
         }
     }
 

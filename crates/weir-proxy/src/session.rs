@@ -96,6 +96,10 @@ pub(crate) enum Exit {
     Kill(Vec<u8>),
     /// The statement under way has run longer than its rule allows.
     Overtime,
+    /// The statement under way is to end: an operator says so.
+    Interrupt,
+    /// So is the session, and its connection runs a statement.
+    EndAtServer,
     /// A KILL of the last statement may still be on its way.
     Absorb(Ending),
 }
@@ -175,6 +179,8 @@ pub(crate) struct Session {
     pub closing: Option<CloseReason>,
     pub peer: Option<SocketAddr>,
     pub began: Instant,
+    /// How many orders to end the session have been sent to the server.
+    pub ends_carried_out: u32,
     _count: ClientCount,
 }
 
@@ -237,6 +243,7 @@ impl Session {
             closing: None,
             peer,
             began: now,
+            ends_carried_out: 0,
             _count: count,
         })
     }
@@ -271,6 +278,12 @@ impl Session {
                 },
                 Exit::Kill(sql) => Box::pin(session.kill_ahead(&sql)).await,
                 Exit::Overtime => Box::pin(session.end_overtime()).await,
+                Exit::Interrupt => Box::pin(session.interrupt()).await,
+                Exit::EndAtServer => {
+                    if let Err(exit) = Box::pin(session.end_at_server()).await {
+                        break session.end(exit).await;
+                    }
+                }
                 Exit::Absorb(ending) => {
                     if let Err(exit) = Box::pin(session.absorb(ending)).await {
                         break session.end(exit).await;
@@ -280,6 +293,7 @@ impl Session {
                 exit @ (Exit::Tell(..) | Exit::Close(_)) => break session.end(exit).await,
             }
         };
+        let reason = session.end_reason(reason);
         observe::closed(&session, peer, reason);
         if session.sharing.is_some() {
             session.leave();
@@ -329,7 +343,7 @@ impl Session {
             Exit::ChangeUser(_) | Exit::Vanished | Exit::Attach | Exit::Settle | Exit::Kill(_) => {
                 CloseReason::ClientGone
             }
-            Exit::Overtime | Exit::Absorb(_) => CloseReason::ClientGone,
+            Exit::Overtime | Exit::Absorb(_) | Exit::Interrupt | Exit::EndAtServer => CloseReason::ClientGone,
         }
     }
 
@@ -360,7 +374,10 @@ impl Session {
         {
             return Poll::Ready(Exit::Close(reason));
         }
-        if self.is_queued() && !self.is_in_line() && stopped(self).is_some() {
+        if let Some(exit) = self.ordered() {
+            return Poll::Ready(exit);
+        }
+        if self.is_queued() && !self.is_in_line() && !self.is_in_flight() && stopped(self).is_some() {
             // The client is told there.
             return Poll::Ready(Exit::Attach);
         }

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 
 pub use advise::{AdviseCache, AdviseVerb};
-pub use live::{SessionsArgs, SessionsList, SessionsVerb};
+pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
 pub use verbs::{
     At, AtPlace, CacheVerb, EditArgs, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs,
     RuleFlags, RulesVerb, TokenFile, TokenVerb, TopArgs, text_of,
@@ -49,6 +49,8 @@ pub enum Command {
     Queries(QueriesArgs),
     /// Show the clients that are logged in: what each does, and why it keeps a server connection
     Sessions(SessionsArgs),
+    /// End a client's session with its transaction, or its statement; a statement at the server is ended there
+    Kill(KillArgs),
     /// Tell what to change, from what was counted
     #[command(subcommand)]
     Advise(AdviseVerb),

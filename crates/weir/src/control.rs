@@ -15,8 +15,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
     AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
-    Explanation, NewRule, PinAdvice, Place, Queries, QueriesAsked, QueryShown, Question, Reloaded, Reset,
-    RuleState, RuleTable, RuleText, Selection, Session, Sessions, SessionsAsked, Tested,
+    Explanation, KillWhat, NewRule, PinAdvice, Place, Queries, QueriesAsked, QueryShown, Question, Reloaded,
+    Reset, RuleState, RuleTable, RuleText, Selection, Session, SessionKilled, Sessions, SessionsAsked,
+    Tested,
 };
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
@@ -159,6 +160,10 @@ impl Control for Live {
 
     fn session(&self, id: &str) -> Result<Session, ApiError> {
         sessions::show(&self.shared, id)
+    }
+
+    fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError> {
+        sessions::kill(&self.shared, id, what)
     }
 
     fn advise_pins(&self) -> PinAdvice {

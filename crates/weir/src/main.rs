@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Cache(verb) => started(verbs::cache(verb)),
         Command::Queries(args) => started(verbs::queries(args)),
         Command::Sessions(args) => started(verbs::sessions(args)),
+        Command::Kill(args) => started(verbs::kill(args)),
         Command::Advise(verb) => started(verbs::advise(verb)),
         Command::Explain(args) => started(verbs::explain(args)),
         Command::Reload { at } => started(verbs::reload(&at)),

@@ -13,7 +13,8 @@ mod token;
 mod top;
 
 use crate::cli::{
-    AdviseVerb, At, AtPlace, CacheVerb, ExplainArgs, QueriesArgs, RulesVerb, SessionsArgs, TokenVerb, TopArgs,
+    AdviseVerb, At, AtPlace, CacheVerb, ExplainArgs, KillArgs, QueriesArgs, RulesVerb, SessionsArgs,
+    TokenVerb, TopArgs,
 };
 use anyhow::{Context, Result, bail};
 use client::{Client, Request};
@@ -41,6 +42,11 @@ pub fn queries(args: QueriesArgs) -> Result<()> {
 /// `weir sessions ...`
 pub fn sessions(args: SessionsArgs) -> Result<()> {
     sessions::run(args)
+}
+
+/// `weir kill`
+pub fn kill(args: KillArgs) -> Result<()> {
+    sessions::kill(&args)
 }
 
 /// `weir advise ...`

@@ -16,6 +16,7 @@ pub(crate) enum Need {
 
 /// What is not listed here needs most.
 pub(crate) fn need(method: &Method, path: &str) -> Need {
+    let operate = Need::Role { role: Role::Operate, changes: true };
     let look = Need::Role { role: Role::Read, changes: false };
     if matches!(path, "/healthz" | "/readyz") {
         return Need::Nothing;
@@ -26,9 +27,14 @@ pub(crate) fn need(method: &Method, path: &str) -> Need {
     match (method.as_str(), path.strip_prefix("/api/v1").unwrap_or_default()) {
         // Questions with a body: nothing is run and nothing changes.
         ("POST", "/explain" | "/test" | "/cache/preview") => look,
-        ("POST", "/cache/wipe" | "/queries/reset" | "/reload") => {
-            Need::Role { role: Role::Operate, changes: true }
-        }
+        ("POST", "/cache/wipe" | "/queries/reset" | "/reload") => operate,
+        ("POST", path) if is_kill(path) => operate,
         _ => Need::Role { role: Role::Admin, changes: true },
     }
+}
+
+/// `/sessions/{id}/kill`
+fn is_kill(path: &str) -> bool {
+    let id = path.strip_prefix("/sessions/").and_then(|rest| rest.strip_suffix("/kill"));
+    id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
 }

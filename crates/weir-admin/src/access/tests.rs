@@ -86,6 +86,10 @@ async fn what_is_not_known_needs_most() {
         ("PATCH", "/api/v1/cache/wipe"),
         ("CONNECT", "/healthzz"),
         ("DELETE", "/api/v1/cache"),
+        ("POST", "/api/v1/sessions/kill"),
+        ("POST", "/api/v1/sessions//kill"),
+        ("POST", "/api/v1/sessions/1/2/kill"),
+        ("POST", "/api/v1/sessions/1/kill/"),
     ] {
         let expected = Need::Role { role: Role::Admin, changes: true };
         assert_eq!(need(&method.parse().unwrap(), path), expected, "{method} {path}");

@@ -2,9 +2,10 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 
+use super::input::Body;
 use super::{Controls, blocking};
 use crate::error::{ApiError, Code, ErrorBody};
-use crate::sessions::{Session, Sessions, SessionsAsked};
+use crate::sessions::{KillAsked, Session, SessionKilled, Sessions, SessionsAsked};
 
 /// The sessions of clients that are logged in now.
 #[utoipa::path(
@@ -36,4 +37,22 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<Session>, ApiError> {
     blocking(control, move |control| control.session(&id)).await
+}
+
+/// Ends a session, or its statement at hand. The answer says that the session has been told; a statement at the server is ended there.
+#[utoipa::path(
+    post, path = "/sessions/{id}/kill", tag = "sessions", operation_id = "kill_session",
+    params(("id" = u32, Path, description = "The id that Weir has given it")), request_body = KillAsked,
+    responses(
+        (status = 200, body = SessionKilled),
+        (status = 400, description = "`bad_request`", body = ErrorBody),
+        (status = 404, description = "`unknown_session`: no such session, or it has ended", body = ErrorBody),
+    )
+)]
+pub(super) async fn kill(
+    State(control): State<Controls>,
+    Path(id): Path<String>,
+    Body(asked): Body<KillAsked>,
+) -> Result<Json<SessionKilled>, ApiError> {
+    blocking(control, move |control| control.kill(&id, asked.what)).await
 }

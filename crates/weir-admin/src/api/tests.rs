@@ -70,6 +70,8 @@ async fn each_request_reaches_what_it_is_about() {
         (Method::POST, "/reload", "{}", 200, json!(1), "/changes"),
         (Method::GET, "/sessions?state=idle&limit=1", "", 200, json!(7), "/total"),
         (Method::GET, "/sessions/1073741824", "", 200, json!(3), "/commands"),
+        (Method::POST, "/sessions/5/kill", r#"{"what": "query"}"#, 200, json!("query"), "/what"),
+        (Method::POST, "/sessions/5/kill", "{}", 200, json!("connection"), "/what"),
         (Method::GET, "/advise/pins", "", 200, json!(1.5), "/observed_seconds"),
     ];
     for (method, path, body, status, expected, pointer) in cases {
@@ -103,6 +105,7 @@ async fn what_is_refused_says_so_with_a_word() {
         (Method::GET, "/nothing", "", (404, "not_found")),
         (Method::GET, "/", "", (404, "not_found")),
         (Method::PATCH, "/rules", "", (405, "method_not_allowed")),
+        (Method::POST, "/sessions/5/kill", r#"{"what": "server"}"#, (400, "bad_request")),
         (Method::GET, "/sessions?state=asleep", "", (400, "bad_request")),
         (Method::GET, "/sessions?users=a", "", (400, "bad_request")),
         (Method::GET, "/explain", "", (405, "method_not_allowed")),
@@ -200,6 +203,7 @@ async fn the_document_lists_what_is_there() {
         "POST /queries/reset",
         "GET /sessions",
         "GET /sessions/{id}",
+        "POST /sessions/{id}/kill",
         "GET /advise/pins",
     ];
     assert_eq!(operations(&document), expected.into_iter().map(str::to_owned).collect());

@@ -52,3 +52,15 @@ pub enum SessionsVerb {
         at: At,
     },
 }
+
+#[derive(Debug, Args)]
+pub struct KillArgs {
+    /// The id that `weir sessions` shows
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Only the statement at hand; the session goes on
+    #[arg(long)]
+    pub query: bool,
+    #[command(flatten)]
+    pub at: At,
+}

@@ -2,9 +2,10 @@
 
 use std::cmp::{Ordering, Reverse};
 use weir_admin::{
-    ApiError, Code, Session, SessionSort, SessionState, SessionStatement, Sessions, SessionsAsked,
+    ApiError, Code, KillWhat, Session, SessionKilled, SessionSort, SessionState, SessionStatement, Sessions,
+    SessionsAsked,
 };
-use weir_proxy::{SessionSeen, SessionState as State, Shared};
+use weir_proxy::{Kill, SessionSeen, SessionState as State, Shared};
 
 /// Sessions that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
@@ -34,6 +35,19 @@ pub fn show(shared: &Shared, id: &str) -> Result<Session, ApiError> {
 pub fn unknown(id: &str) -> ApiError {
     let text = format!("there is no session with the id `{id}`, or it has ended: `weir sessions` shows all");
     ApiError::new(Code::UnknownSession, text)
+}
+
+/// Orders a session to end, or its statement.
+pub fn kill(shared: &Shared, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError> {
+    let kill = match what {
+        KillWhat::Query => Kill::Query,
+        KillWhat::Connection => Kill::Connection,
+    };
+    let number = id.parse().map_err(|_| unknown(id))?;
+    let state = shared.registry.order(number, kill).ok_or_else(|| unknown(id))?;
+    tracing::info!(event = "session_killed", client = number, what = ?what, state = state.as_str(),
+        "a session was told through the API to end, or to end its statement");
+    Ok(SessionKilled { id: number, what, state: shown_state(state) })
 }
 
 fn is_selected(session: &SessionSeen, asked: &SessionsAsked) -> bool {

@@ -2,9 +2,9 @@
 
 use super::show::{bytes, pairs, seconds, short, table};
 use super::{Asked, escaped};
-use crate::cli::{SessionsArgs, SessionsList, SessionsVerb};
+use crate::cli::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
 use anyhow::Result;
-use weir_admin::{Session, SessionState, Sessions};
+use weir_admin::{KillAsked, KillWhat, Session, SessionKilled, SessionState, Sessions};
 
 pub fn run(args: SessionsArgs) -> Result<()> {
     let SessionsArgs { verb, list, at } = args;
@@ -13,6 +13,24 @@ pub fn run(args: SessionsArgs) -> Result<()> {
         Some(SessionsVerb::Show { id, at }) => {
             Asked::new(&at)?.get(&format!("/sessions/{}", escaped(&id)))?.show(one)
         }
+    }
+}
+
+/// `weir kill`
+pub fn kill(args: &KillArgs) -> Result<()> {
+    let what = if args.query { KillWhat::Query } else { KillWhat::Connection };
+    let path = format!("/sessions/{}/kill", escaped(&args.id));
+    Asked::new(&args.at)?.post(&path, &KillAsked { what })?.show(killed)
+}
+
+fn killed(killed: &SessionKilled) -> String {
+    let (id, was) = (killed.id, state(killed.state));
+    match killed.what {
+        KillWhat::Connection => format!("session {id} was told to end; it was: {was}\n"),
+        KillWhat::Query if matches!(killed.state, SessionState::Idle | SessionState::InTransaction) => {
+            format!("session {id} has no statement to end; it is: {was}\n")
+        }
+        KillWhat::Query => format!("session {id} was told to end its statement; it was: {was}\n"),
     }
 }
 

@@ -37,6 +37,7 @@ mod rule_limit;
 mod rule_rewrite;
 mod rule_timeout;
 mod secrets;
+mod session_kill;
 mod sessions;
 mod sharing_fresh;
 mod sharing_globals;

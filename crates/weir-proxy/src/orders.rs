@@ -1,0 +1,171 @@
+//! What an operator orders of a session from outside: to end it, or the statement at hand.
+//!
+//! The order lies with the session's entry, and the session's own task carries it out: so it meets a server connection only while
+//! that is the session's, and an order about a statement, which names the number of its command, meets that statement or none.
+
+use crate::attach::CONNECTION_KILLED;
+use crate::codes::QUERY_INTERRUPTED;
+use crate::overtime::Ending;
+use crate::registry::{Handle, Registry};
+use crate::session::{Exit, Phase, Session};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tokio::time::timeout;
+use weir_model::{CloseReason, ServerFamily};
+use weir_wire::packet::ErrPacket;
+
+/// ER_SESSION_WAS_KILLED of MySQL.
+const SESSION_WAS_KILLED: u16 = 3169;
+
+/// What is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kill {
+    /// The statement at hand; the session goes on.
+    Query,
+    /// The session, and its transaction with it.
+    Connection,
+}
+
+/// The orders to one session.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    /// How often it was ordered to end.
+    ends: AtomicU32,
+    /// The number of the command that is to end; 0 is none.
+    command: AtomicU64,
+}
+
+impl Orders {
+    #[inline]
+    pub fn ends(&self) -> u32 {
+        self.ends.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn command(&self) -> u64 {
+        self.command.load(Ordering::Relaxed)
+    }
+}
+
+impl Registry {
+    /// Gives an order to the session of this id. Returned is what it was doing then; `None`: there is no such session. A
+    /// statement that has ended meanwhile is not hit, nor is the one behind it.
+    pub fn order(&self, id: u32, kill: Kill) -> Option<crate::SessionState> {
+        let handle = self.find(id)?;
+        let (state, command) = handle.live.state();
+        match kill {
+            Kill::Connection => {
+                handle.orders.ends.fetch_add(1, Ordering::SeqCst);
+            }
+            Kill::Query if state.waits() || state.runs() => {
+                handle.orders.command.store(command, Ordering::SeqCst);
+            }
+            Kill::Query => return Some(state),
+        }
+        handle.wake();
+        Some(state)
+    }
+}
+
+impl Handle {
+    /// Whether a KILL, or an order, has ended the session.
+    pub fn killed(&self) -> bool {
+        self.was_killed() || self.orders.ends() > 0
+    }
+}
+
+impl Session {
+    /// Whether a KILL QUERY, or an order, has hit the command that waits.
+    pub(crate) fn interrupted(&self) -> bool {
+        let handle = &self.entry.handle;
+        handle.interrupted() || handle.orders.command() == self.commands + 1
+    }
+
+    /// What is to be done about an order.
+    #[inline]
+    pub(crate) fn ordered(&mut self) -> Option<Exit> {
+        let orders = &self.entry.handle.orders;
+        if orders.ends() > 0 {
+            return self.ordered_to_end();
+        }
+        let hit = orders.command() == self.commands
+            && self.commands > 0
+            && matches!(self.phase, Phase::Answer | Phase::LocalInfile(_))
+            && !self.is_behind();
+        if !hit {
+            return None;
+        }
+        orders.command.store(0, Ordering::Relaxed);
+        Some(Exit::Interrupt)
+    }
+
+    fn ordered_to_end(&mut self) -> Option<Exit> {
+        let ends = self.entry.handle.orders.ends();
+        if self.phase == Phase::Idle || self.is_behind() {
+            return Some(Exit::Tell(CloseReason::Killed, self.killed_told()));
+        }
+        if self.ends_carried_out == ends {
+            // The server was told, and ends the connection.
+            return None;
+        }
+        let again = std::mem::replace(&mut self.ends_carried_out, ends) > 0;
+        Some(if again { Exit::Tell(CloseReason::Killed, self.killed_told()) } else { Exit::EndAtServer })
+    }
+
+    /// Ends the session's connection at the server, for a statement runs there. What the server says, or its silence, is the client's.
+    pub(crate) async fn end_at_server(&mut self) -> Result<(), Exit> {
+        let kill = format!("KILL {}", self.server.id);
+        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
+        match sent {
+            Ok(Ok(true)) => Ok(()),
+            // It may have ended by itself; if not, it ends with its connection.
+            Ok(_) | Err(_) => Err(Exit::Tell(CloseReason::Killed, self.killed_told())),
+        }
+    }
+
+    /// Ends the statement under way at the server, as `overtime.rs` does, and with the same care for what comes behind it.
+    pub(crate) async fn interrupt(&mut self) {
+        let kill = format!("KILL QUERY {}", self.server.id);
+        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
+        let (ending, why) = match sent {
+            Ok(Ok(true)) => (Ending::Sent, None),
+            Ok(Ok(false)) => (Ending::Unknown, Some("the server did not take the KILL".to_owned())),
+            // It was not logged in, so it has sent nothing.
+            Ok(Err(error)) => (Ending::Not, Some(error.to_string())),
+            Err(_) => (Ending::Unknown, Some("no time left (limits.server_connect_timeout)".to_owned())),
+        };
+        self.ruled.ends(ending, &self.worker.shared);
+        if let Some(why) = why {
+            tracing::warn!(event = "session_kill_failed", client = self.entry.handle.id(),
+                server_connection = self.server.id, %why, "could not end a statement at the server");
+        }
+    }
+
+    /// What the client of a session that was ordered to end is told.
+    pub(crate) fn killed_told(&self) -> ErrPacket {
+        const WHO: &str = "(weir: by an operator)";
+        let idle = (self.phase == Phase::Idle && !self.is_queued()) || self.is_behind();
+        let unknown = match self.phase {
+            _ if idle => "",
+            Phase::Idle => "; the statement did not run",
+            _ => "; whether the statement took effect is not known",
+        };
+        match self.server.family {
+            ServerFamily::MariaDb => {
+                let text = format!("Connection was killed {WHO}{unknown}");
+                ErrPacket::new(CONNECTION_KILLED, b"70100", text)
+            }
+            ServerFamily::MySql if idle => {
+                ErrPacket::new(SESSION_WAS_KILLED, b"HY000", format!("Session was killed {WHO}"))
+            }
+            ServerFamily::MySql => {
+                let text = format!("Query execution was interrupted {WHO}{unknown}");
+                ErrPacket::new(QUERY_INTERRUPTED, b"70100", text)
+            }
+        }
+    }
+
+    /// Why the session ends, where its connection has ended at the server.
+    pub(crate) fn end_reason(&self, reason: CloseReason) -> CloseReason {
+        if self.ends_carried_out > 0 { CloseReason::Killed } else { reason }
+    }
+}
