@@ -111,6 +111,25 @@ impl HistogramSnapshot {
         u64::MAX
     }
 
+    /// What was counted since `earlier`, which was read from the same histograms.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let buckets = self.buckets.iter().zip(&earlier.buckets).map(|(now, then)| now.saturating_sub(*then));
+        Self { buckets: buckets.collect(), sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns) }
+    }
+
+    /// Whether it has counted all that `earlier` has.
+    pub(crate) fn covers(&self, earlier: &Self) -> bool {
+        self.sum_ns >= earlier.sum_ns
+            && self.buckets.iter().zip(&earlier.buckets).all(|(now, then)| now >= then)
+    }
+
+    /// The buckets that are not empty, in order, with their counts.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.buckets.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+    }
+
+    pub(crate) const BUCKETS: usize = BUCKETS;
+
     /// How many durations were shorter than 2^`exp` nanoseconds, for `exp` from 10 to 42. Exact, because every
     /// power of two is the edge of a bucket.
     pub(crate) fn below_power_of_two(&self, exp: u32) -> u64 {

@@ -1,5 +1,5 @@
-//! What Weir counts: per-worker counters and latency histograms, their Prometheus text, and what is counted of each
-//! statement's digest, and what caching its answers would do.
+//! What Weir counts: per-worker counters and latency histograms, their Prometheus text, what is counted of each
+//! statement's digest, what caching its answers would do, and all of it over time.
 //!
 //! Each worker thread writes its own [`WorkerStats`] and nobody else does, so counting is a plain load and
 //! store of a line that no other core owns. Any thread may read: a reader sees values that were true at
@@ -16,6 +16,7 @@ mod error_table;
 mod histogram;
 mod readiness;
 mod render;
+pub mod series;
 mod totals;
 mod worker;
 

@@ -72,6 +72,12 @@ impl Totals {
         counts
     }
 
+    /// Statements: COM_QUERY and the execution of prepared ones.
+    pub fn statements(&self) -> u64 {
+        let named = |name: &str| self.commands().get(name).copied().unwrap_or_default();
+        ["query", "stmt_execute", "stmt_bulk_execute"].map(named).iter().sum()
+    }
+
     pub(crate) fn add(&mut self, worker: &WorkerStats) {
         self.clients_accepted += worker.clients_accepted.get();
         self.clients_connected += worker.clients_connected.get().max(0) as u64;

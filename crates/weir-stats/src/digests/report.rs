@@ -43,6 +43,16 @@ impl Report {
         Self { lines, other }
     }
 
+    /// Shows each line, one after the other, and returns the sums of what rows had counted that have gone.
+    pub(crate) fn walk(tables: &[Arc<Table>], show: impl FnMut(Line)) -> Sums {
+        table::walk(tables, show)
+    }
+
+    /// How often what some tables held was forgotten.
+    pub(crate) fn resets(tables: &[Arc<Table>]) -> u64 {
+        tables.iter().map(|table| table.emptied.load(std::sync::atomic::Ordering::Relaxed)).sum()
+    }
+
     /// The sums over all lines and the others.
     pub fn all(&self) -> Sums {
         let mut all = self.other.clone();

@@ -19,7 +19,7 @@ const SAMPLE_MAX: usize = 1024;
 const CODES_MAX: usize = 16;
 
 /// A digest, as far as it is kept.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct DigestText {
     pub id: DigestId,
     pub text: Box<[u8]>,

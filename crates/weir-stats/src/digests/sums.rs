@@ -101,6 +101,102 @@ impl Sums {
         self.kept_ns += other.kept_ns;
     }
 
+    /// What was counted since `earlier`, which was read from the same rows; `None` if that cannot be, as where a row has gone
+    /// and come again. It does not tell when anything was seen.
+    pub fn since(&self, earlier: &Self) -> Option<Self> {
+        let covers =
+            [(&self.total, &earlier.total), (&self.queue, &earlier.queue), (&self.server, &earlier.server)]
+                .iter()
+                .all(|(now, then)| now.covers(then));
+        if !covers
+            || earlier.codes.iter().any(|(code, then)| self.codes.get(code).is_none_or(|now| now < then))
+        {
+            return None;
+        }
+        let mut since = self.beyond(earlier);
+        for (since, (now, then)) in
+            since.numbers_mut().into_iter().zip(self.numbers().iter().zip(earlier.numbers()))
+        {
+            *since = now.checked_sub(then)?;
+        }
+        let less = |now: &[u64], then: &[u64]| now.iter().zip(then).any(|(now, then)| now < then);
+        let fell = self.by_reason().iter().zip(earlier.by_reason()).any(|(now, then)| less(*now, then));
+        (!fell).then_some(since)
+    }
+
+    /// As [`Sums::since`], where what fell counts as nothing.
+    pub(crate) fn beyond(&self, earlier: &Self) -> Self {
+        let mut since = Self {
+            total: self.total.since(&earlier.total),
+            queue: self.queue.since(&earlier.queue),
+            server: self.server.since(&earlier.server),
+            ..Self::default()
+        };
+        for (since, (now, then)) in
+            since.numbers_mut().into_iter().zip(self.numbers().iter().zip(earlier.numbers()))
+        {
+            *since = now.saturating_sub(then);
+        }
+        for (code, now) in &self.codes {
+            let more = now.saturating_sub(earlier.codes.get(code).copied().unwrap_or_default());
+            if more > 0 {
+                since.codes.insert(*code, more);
+            }
+        }
+        for (since, (now, then)) in
+            since.by_reason_mut().into_iter().zip(self.by_reason().iter().zip(earlier.by_reason()))
+        {
+            for (since, (now, then)) in since.iter_mut().zip(now.iter().zip(then)) {
+                *since = now.saturating_sub(*then);
+            }
+        }
+        since
+    }
+
+    /// The counters by the number of a reason, in an order that files rely on.
+    pub(crate) fn by_reason(&self) -> [&[u64; REASONS]; 3] {
+        [&self.refused, &self.pins, &self.pinned_ns]
+    }
+
+    pub(crate) fn by_reason_mut(&mut self) -> [&mut [u64; REASONS]; 3] {
+        [&mut self.refused, &mut self.pins, &mut self.pinned_ns]
+    }
+
+    /// The plain counters, in an order that files rely on.
+    pub(crate) fn numbers(&self) -> [u64; 10] {
+        let Self {
+            calls,
+            errors,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            hits,
+            misses,
+            by_weir,
+            kept_ns,
+            ..
+        } = *self;
+        [calls, errors, rows_sent, rows_affected, bytes_in, bytes_out, hits, misses, by_weir, kept_ns]
+    }
+
+    pub(crate) fn numbers_mut(&mut self) -> [&mut u64; 10] {
+        let Self {
+            calls,
+            errors,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            hits,
+            misses,
+            by_weir,
+            kept_ns,
+            ..
+        } = self;
+        [calls, errors, rows_sent, rows_affected, bytes_in, bytes_out, hits, misses, by_weir, kept_ns]
+    }
+
     /// What the server takes on average for a statement that it answers, in nanoseconds; `None` if it never was asked.
     pub fn server_mean(&self) -> Option<u64> {
         self.server.sum_ns().checked_div(self.server.count())

@@ -113,6 +113,13 @@ impl Table {
 
 /// All rows of some tables, those of one digest and origin together, and the sums of `other`.
 pub(super) fn collect(tables: &[Arc<Table>]) -> (Vec<Line>, Sums) {
+    let mut lines = Vec::new();
+    let other = walk(tables, |line| lines.push(line));
+    (lines, other)
+}
+
+/// Shows each line of some tables, so that they need not be in memory together, and returns the sums of `other`.
+pub(super) fn walk(tables: &[Arc<Table>], show: impl FnMut(Line)) -> Sums {
     let mut other = Sums::default();
     let mut all = Vec::new();
     for table in tables {
@@ -127,6 +134,6 @@ pub(super) fn collect(tables: &[Arc<Table>]) -> (Vec<Line>, Sums) {
     };
     let lines = all.chunk_by(same).filter_map(Line::of);
     // The first statement of a row may be under way.
-    let lines = lines.filter(|line| line.sums.calls > 0).collect();
-    (lines, other)
+    lines.filter(|line| line.sums.calls > 0).for_each(show);
+    other
 }
