@@ -1,0 +1,203 @@
+//! What is asked of the history. Each question has a connection of its own, so that nobody who writes waits for it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+use weir_model::DigestId;
+use weir_stats::digests::{DigestText, Line, Origin, Report, Sums};
+use weir_stats::series::{Point, decode_sums, encode_sums};
+
+use crate::file;
+use crate::trouble::{Kind, Trouble};
+use crate::write::{COLUMNS, corrupt, point_of};
+
+/// How long a question may take: thirty days of a busy Weir are read in less.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Digests and origins of a period that are told apart while it is read; what is met beyond them counts with the others.
+const APART_MAX: usize = 50_000;
+/// Those that are told, by the time that they took.
+const LINES_MAX: usize = 10_000;
+/// Rows between two looks at the clock.
+const LOOK_EVERY: usize = 4_096;
+
+/// Points of a time, each of one step.
+#[derive(Debug, Clone, Default)]
+pub struct Points {
+    /// By the second in which each begins. Steps in which nothing was written are absent.
+    pub points: BTreeMap<u64, Point>,
+    /// Seconds from one to the next.
+    pub step: u64,
+}
+
+/// What was counted of digests in whole minutes.
+#[derive(Debug, Clone)]
+pub struct Period {
+    /// The first second, and the one behind the last.
+    pub from: u64,
+    pub to: u64,
+    /// The time in it in which Weir has counted.
+    pub covered_ms: u64,
+    /// What was counted; `first_seen` and `last_seen` are the minutes, in seconds since 1970.
+    pub report: Report,
+}
+
+/// What was counted from the second `from` to before `to`. Seconds are told apart if `step` is no multiple of 60.
+pub(crate) fn points(path: &Path, from: u64, to: u64, step: u64) -> Result<Points, Trouble> {
+    let connection = file::open_to_read(path)?;
+    let step = step.max(1);
+    let table = if step.is_multiple_of(60) { "minute" } else { "second" };
+    let mut bound = Bound::new();
+    let mut points: BTreeMap<u64, Point> = BTreeMap::new();
+    let text = format!("SELECT at, {COLUMNS} FROM {table} WHERE at >= ? AND at < ? ORDER BY at");
+    let mut statement = connection.prepare(&text)?;
+    let mut rows = statement.query(params![from, to])?;
+    while let Some(row) = rows.next()? {
+        bound.look()?;
+        let at: u64 = row.get(0)?;
+        points.entry(at - at % step).or_default().merge(&point_of(row, 1)?);
+    }
+    Ok(Points { points, step })
+}
+
+/// What was counted of digests from the minute of `from` to that of `to`, both included.
+pub(crate) fn period(path: &Path, from: u64, to: u64) -> Result<Period, Trouble> {
+    let connection = file::open_to_read(path)?;
+    let (from, to) = (from - from % 60, to.next_multiple_of(60));
+    let covered_ms = "SELECT coalesce(sum(covered_ms), 0) FROM minute WHERE at >= ? AND at < ?";
+    let covered_ms = connection.query_row(covered_ms, params![from, to], |row| row.get(0))?;
+    let mut found = gather(&connection, from, to)?;
+    let mut apart: Vec<((i64, i64), Gathered)> = found.apart.drain().collect();
+    apart.sort_by_key(|(key, gathered)| (Reverse(gathered.total_us), *key));
+    let mut names = Names::new(&connection);
+    let mut lines = Vec::new();
+    for ((digest, origin), gathered) in apart {
+        let sums = gathered.sums()?;
+        match (lines.len() < LINES_MAX).then(|| names.of(digest, origin)).transpose()?.flatten() {
+            Some((digest, origin)) => lines.push(Line { digest, origin, sample: Box::default(), sums }),
+            None => found.other.merge(&sums),
+        }
+    }
+    Ok(Period { from, to, covered_ms, report: Report { lines, other: found.other } })
+}
+
+/// The counts of a period while it is read.
+struct Found {
+    apart: HashMap<(i64, i64), Gathered>,
+    other: Sums,
+}
+
+/// Counts of one digest and origin, as few bytes: there may be many.
+struct Gathered {
+    total_us: u64,
+    first: u64,
+    last: u64,
+    sums: Vec<u8>,
+}
+
+impl Gathered {
+    fn sums(&self) -> Result<Sums, Trouble> {
+        let sums = read_sums(&self.sums)?;
+        Ok(Sums { first_seen: self.first, last_seen: self.last, ..sums })
+    }
+}
+
+fn gather(connection: &Connection, from: u64, to: u64) -> Result<Found, Trouble> {
+    let mut found = Found { apart: HashMap::new(), other: Sums::default() };
+    let mut bound = Bound::new();
+    let text =
+        "SELECT at, digest, origin, total_us, sums FROM digest_minute WHERE at >= ? AND at < ? ORDER BY at";
+    let mut statement = connection.prepare(text)?;
+    let mut rows = statement.query(params![from, to])?;
+    while let Some(row) = rows.next()? {
+        bound.look()?;
+        let (at, key, total_us) = (row.get::<_, u64>(0)?, (row.get(1)?, row.get(2)?), row.get::<_, u64>(3)?);
+        let bytes = row.get_ref(4)?.as_blob().map_err(|e| corrupt(&e))?;
+        let is_full = found.apart.len() >= APART_MAX;
+        match found.apart.get_mut(&key) {
+            Some(gathered) => {
+                let mut sums = read_sums(&gathered.sums)?;
+                sums.merge(&read_sums(bytes)?);
+                gathered.sums = encode_sums(&sums);
+                gathered.total_us += total_us;
+                gathered.last = at;
+            }
+            None if key == (0, 0) || is_full => {
+                let sums = Sums { first_seen: at, last_seen: at, ..read_sums(bytes)? };
+                found.other.merge(&sums);
+            }
+            None => {
+                let gathered = Gathered { total_us, first: at, last: at, sums: bytes.to_vec() };
+                found.apart.insert(key, gathered);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read_sums(bytes: &[u8]) -> Result<Sums, Trouble> {
+    decode_sums(bytes).ok_or_else(|| corrupt(&"counts of a digest cannot be read"))
+}
+
+/// What the numbers of digests and origins stand for.
+struct Names<'c> {
+    connection: &'c Connection,
+    origins: HashMap<i64, Arc<Origin>>,
+    digests: HashMap<i64, Arc<DigestText>>,
+}
+
+impl<'c> Names<'c> {
+    fn new(connection: &'c Connection) -> Self {
+        Self { connection, origins: HashMap::new(), digests: HashMap::new() }
+    }
+
+    /// `None` where the file does not say.
+    fn of(&mut self, digest: i64, origin: i64) -> Result<Option<(Arc<DigestText>, Arc<Origin>)>, Trouble> {
+        if let std::collections::hash_map::Entry::Vacant(place) = self.digests.entry(digest) {
+            let text = "SELECT id, text, is_cut, is_cacheable FROM digest WHERE number = ?";
+            let mut statement = self.connection.prepare_cached(text)?;
+            let mut rows = statement.query(params![digest])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let id = DigestId(row.get::<_, i64>(0)?.cast_unsigned());
+            let (text, is_cut, is_cacheable) = (row.get::<_, Vec<u8>>(1)?, row.get(2)?, row.get(3)?);
+            place.insert(Arc::new(DigestText { id, text: text.into(), is_cut, is_cacheable }));
+        }
+        if let std::collections::hash_map::Entry::Vacant(place) = self.origins.entry(origin) {
+            let text = "SELECT user, schema, server FROM origin WHERE number = ?";
+            let mut statement = self.connection.prepare_cached(text)?;
+            let mut rows = statement.query(params![origin])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let (user, schema, server): (Vec<u8>, Vec<u8>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            place.insert(Arc::new(Origin {
+                user: user.into(),
+                schema: schema.into(),
+                server: server.into(),
+            }));
+        }
+        Ok(self.digests.get(&digest).cloned().zip(self.origins.get(&origin).cloned()))
+    }
+}
+
+/// Keeps a question from taking for ever.
+struct Bound {
+    began: Instant,
+    rows: usize,
+}
+
+impl Bound {
+    fn new() -> Self {
+        Self { began: Instant::now(), rows: 0 }
+    }
+
+    fn look(&mut self) -> Result<(), Trouble> {
+        self.rows += 1;
+        if self.rows.is_multiple_of(LOOK_EVERY) && self.began.elapsed() > LONGEST {
+            let why = format!("this takes more than {} s: ask for a shorter time", LONGEST.as_secs());
+            return Err(Trouble::new(Kind::Failed, why));
+        }
+        Ok(())
+    }
+}

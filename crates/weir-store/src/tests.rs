@@ -1,0 +1,378 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at what it did not expect")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use tempfile::TempDir;
+use weir_model::DigestId;
+use weir_stats::Histogram;
+use weir_stats::digests::{DigestText, Line, Origin, Sums};
+use weir_stats::series::{Keep, Minute, Point, Reading, Retention};
+
+use crate::file::{self, open};
+use crate::write::{Batch, Known, prune, used, write};
+use crate::{History, Kind, Options, Source, read};
+
+const SIZE: u64 = 64 << 20;
+/// A whole hour, in seconds since 1970.
+const T: u64 = 1_795_348_800;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn point(statements: u64) -> Point {
+    let total = Histogram::default();
+    (0..statements).for_each(|n| total.record(1_000_000 + n));
+    Point {
+        covered_ms: 1000,
+        statements,
+        clients: statements % 5,
+        total: total.snapshot(),
+        ..Point::default()
+    }
+}
+
+fn line(n: u64, user: &str, calls: u64) -> Line {
+    let total = Histogram::default();
+    (0..calls).for_each(|_| total.record(n * 1_000_000));
+    let origin = Origin { user: user.as_bytes().into(), schema: b"db"[..].into(), server: "main".into() };
+    Line {
+        // Ids use all bits.
+        digest: DigestText::new(
+            DigestId(u64::MAX - n),
+            format!("SELECT `c{n}`").as_bytes(),
+            n.is_multiple_of(2),
+        ),
+        origin: Arc::new(origin),
+        sample: b"SELECT 'a literal'"[..].into(),
+        sums: Sums { calls, total: total.snapshot(), ..Sums::default() },
+    }
+}
+
+fn minute(lines: Vec<Line>, other: u64) -> Minute {
+    Minute { lines, other: Sums { calls: other, ..Sums::default() } }
+}
+
+fn write_to(path: &Path, batch: &Batch, most: usize) {
+    let mut file = open(path, SIZE).unwrap();
+    write(&mut file.connection, batch, most, &mut Known::default()).unwrap();
+}
+
+/// What a period holds: user, digest and calls, by time.
+fn told(path: &Path, from: u64, to: u64) -> (Vec<(String, String, u64)>, u64) {
+    let period = read::period(path, from, to).unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let lines = period.report.lines.iter();
+    let lines = lines.map(|line| (text(&line.origin.user), text(&line.digest.text), line.sums.calls));
+    (lines.collect(), period.report.other.calls)
+}
+
+#[test]
+fn seconds_are_kept_and_added_up_to_minutes() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let seconds = (0..150).map(|n| (T + n, point(n))).collect();
+    write_to(&path, &Batch { seconds, minutes: Vec::new() }, 10);
+    let points = read::points(&path, T, T + 150, 1).unwrap().points;
+    assert_eq!(points.len(), 150);
+    assert_eq!(points[&(T + 7)], point(7));
+    let minutes = read::points(&path, T, T + 150, 60).unwrap().points;
+    let statements: Vec<_> =
+        minutes.iter().map(|(at, point)| (*at, point.statements, point.covered_ms)).collect();
+    let sum = |from: u64, to: u64| (from..to).sum::<u64>();
+    assert_eq!(
+        statements,
+        [(T, sum(0, 60), 60_000), (T + 60, sum(60, 120), 60_000), (T + 120, sum(120, 150), 30_000)]
+    );
+    assert_eq!((minutes[&T].clients, minutes[&T].total.count()), (4, sum(0, 60)));
+    let tens = read::points(&path, T, T + 20, 10).unwrap().points;
+    assert_eq!(tens.values().map(|point| point.statements).collect::<Vec<_>>(), [45, 145]);
+}
+
+/// As a clock does that is set back: the same second comes again, and in another run of Weir.
+#[test]
+fn what_comes_twice_is_added() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    for _ in 0..3 {
+        let lines = vec![line(1, "app", 2), line(2, "app", 1)];
+        write_to(&path, &Batch { seconds: vec![(T, point(5))], minutes: vec![(T, minute(lines, 4))] }, 10);
+    }
+    let points = read::points(&path, T, T + 60, 1).unwrap().points;
+    assert_eq!((points[&T].statements, points[&T].covered_ms, points[&T].total.count()), (15, 3000, 15));
+    assert_eq!(read::points(&path, T, T + 60, 60).unwrap().points[&T].statements, 15);
+    let (lines, other) = told(&path, T, T + 60);
+    let expected = [("app", "SELECT `c1`", 6), ("app", "SELECT `c2`", 3)];
+    assert_eq!(lines, expected.map(|(user, text, calls)| (user.to_owned(), text.to_owned(), calls)));
+    assert_eq!(other, 12);
+}
+
+#[test]
+fn a_period_has_whole_minutes_and_who_sent_what_is_told_apart() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let minutes = (0..5)
+        .map(|n| (T + 60 * n, minute(vec![line(1, "app", 1), line(1, "ops", 10), line(4, "app", n + 1)], 1)))
+        .collect();
+    let seconds = (0..300).map(|n| (T + n, point(1))).collect();
+    write_to(&path, &Batch { seconds, minutes }, 10);
+    // The second to the fourth.
+    let period = read::period(&path, T + 61, T + 181).unwrap();
+    assert_eq!((period.from, period.to, period.covered_ms), (T + 60, T + 240, 180_000));
+    let (lines, other) = told(&path, T + 61, T + 181);
+    let expected = [("app", "SELECT `c4`", 9), ("ops", "SELECT `c1`", 30), ("app", "SELECT `c1`", 3)];
+    assert_eq!(lines, expected.map(|(user, text, calls)| (user.to_owned(), text.to_owned(), calls)));
+    assert_eq!(other, 3);
+    let line = &period.report.lines[0];
+    assert_eq!((line.digest.id, line.digest.is_cacheable), (DigestId(u64::MAX - 4), true));
+    assert_eq!((line.sums.first_seen, line.sums.last_seen), (T + 60, T + 180));
+    assert_eq!((line.sums.total.count(), line.sums.total.sum_ns()), (9, 36_000_000));
+    assert_eq!(told(&path, T - 600, T), (Vec::new(), 0));
+}
+
+#[test]
+fn a_minute_has_so_many_digests_and_no_literals() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    for part in 0..3 {
+        let lines = (0..4).map(|n| line(part * 2 + n, "app", 1)).collect();
+        write_to(&path, &Batch { seconds: Vec::new(), minutes: vec![(T, minute(lines, 0))] }, 5);
+    }
+    let (lines, other) = told(&path, T, T + 60);
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines.iter().map(|(_, _, calls)| calls).sum::<u64>() + other, 12);
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(9).any(|part| part == b"a literal"));
+    }
+}
+
+#[test]
+fn what_is_too_old_goes_and_so_do_digests_that_nothing_tells_of() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let mut file = open(&path, SIZE).unwrap();
+    let mut known = Known::default();
+    let minutes = (0..180).map(|n| (T + 60 * n, minute(vec![line(n / 60, "app", 1)], 0))).collect();
+    let seconds = (0..180).map(|n| (T + 60 * n, point(1))).collect();
+    write(&mut file.connection, &Batch { seconds, minutes }, 10, &mut known).unwrap();
+    let keep = Keep { seconds_from: T + 10_000, minutes_from: T + 9_000, until: T + 10_500 };
+    while prune(&mut file.connection, Some(keep), SIZE, &mut known).unwrap() {}
+    let reader = Connection::open(&path).unwrap();
+    let of = |sql: &str| reader.query_row(sql, (), |row| row.get::<_, u64>(0)).unwrap();
+    assert_eq!(
+        (of("SELECT min(at) FROM second"), of("SELECT max(at) FROM second")),
+        (T + 10_020, T + 10_500)
+    );
+    assert_eq!((of("SELECT min(at) FROM minute"), of("SELECT max(at) FROM minute")), (T + 9_000, T + 10_500));
+    assert_eq!(
+        (of("SELECT min(at) FROM digest_minute"), of("SELECT max(at) FROM digest_minute")),
+        (T + 9_000, T + 10_500)
+    );
+    assert_eq!(of("SELECT count(*) FROM digest"), 1);
+    assert_eq!(of("SELECT count(*) FROM origin"), 1);
+    // Without a clock to trust nothing goes.
+    prune(&mut file.connection, None, SIZE, &mut known).unwrap();
+    assert_eq!(of("SELECT count(*) FROM digest_minute"), 26);
+}
+
+#[test]
+fn where_the_file_is_full_the_oldest_minutes_make_room() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let size = 1 << 20;
+    let mut file = open(&path, size).unwrap();
+    let mut known = Known::default();
+    for n in 0..2_000 {
+        let lines = (0..10).map(|digest| line(digest, "app", 1)).collect();
+        let batch =
+            Batch { seconds: vec![(T + 60 * n, point(1))], minutes: vec![(T + 60 * n, minute(lines, 0))] };
+        write(&mut file.connection, &batch, 10, &mut known).unwrap();
+        prune(&mut file.connection, None, size / 5 * 4, &mut known).unwrap();
+        assert!(used(&file.connection).unwrap() <= size);
+    }
+    let newest = told(&path, T + 60 * 1_999, T + 60 * 2_000);
+    assert_eq!(newest.0.len(), 10);
+    assert_eq!(told(&path, T, T + 60).0.len(), 0);
+    assert!(fs::metadata(&path).unwrap().len() <= size);
+}
+
+#[test]
+fn a_file_is_ours_alone_and_one_process_writes_it() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let held = open(&path, SIZE).unwrap();
+    let trouble = open(&path, SIZE).err().unwrap();
+    assert_eq!(trouble.kind, Kind::InUse);
+    assert!(trouble.why.contains("another Weir"), "{trouble}");
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");
+    }
+    drop(held);
+    open(&path, SIZE).unwrap();
+}
+
+#[test]
+fn what_is_not_ours_is_not_touched() {
+    for (sql, kind) in [
+        ("PRAGMA user_version = 2", Kind::Newer),
+        ("PRAGMA application_id = 1", Kind::Foreign),
+        ("PRAGMA application_id = 0", Kind::Foreign),
+    ] {
+        let folder = folder();
+        let path = folder.path().join("h.db");
+        drop(open(&path, SIZE).unwrap());
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let before = fs::read(&path).unwrap();
+        assert_eq!(open(&path, SIZE).err().map(|trouble| trouble.kind), Some(kind), "{sql}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{sql}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_told() {
+    let folder = folder();
+    fs::write(folder.path().join("file"), "").unwrap();
+    for name in ["missing/h.db", "file/h.db"] {
+        let trouble = open(&folder.path().join(name), SIZE).err().unwrap();
+        assert_eq!(trouble.kind, Kind::Unwritable);
+        assert!(trouble.why.contains(name), "{trouble}");
+    }
+}
+
+#[test]
+fn files_that_are_corrupt_are_set_aside_but_not_without_end() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    for n in 0..5 {
+        fs::write(&path, "no database, but long enough to be looked at as one".repeat(100)).unwrap();
+        assert_eq!(open(&path, SIZE).err().map(|trouble| trouble.kind), Some(Kind::Corrupt));
+        let aside = file::set_aside(&path, T + n).unwrap();
+        assert!(aside.exists() && !path.exists());
+    }
+    fs::write(&path, "no database").unwrap();
+    assert_eq!(file::set_aside(&path, T + 9).err().map(|trouble| trouble.kind), Some(Kind::Corrupt));
+    assert!(path.exists());
+}
+
+/// Counts that a test sets.
+#[derive(Clone, Default)]
+struct Set {
+    reading: Arc<Mutex<Reading>>,
+    minutes: Arc<Mutex<Vec<Minute>>>,
+}
+
+impl Source for Set {
+    fn reading(&mut self) -> Reading {
+        self.reading.lock().clone()
+    }
+
+    fn minute(&mut self, _: usize) -> Option<Minute> {
+        Some(self.minutes.lock().pop().unwrap_or_default())
+    }
+}
+
+fn options(path: &Path) -> Options {
+    let hour = Duration::from_secs(3600);
+    Options {
+        file: path.to_owned(),
+        retention: Retention { seconds: hour, minutes: hour * 720 },
+        digests: 10,
+        size: SIZE,
+        flush: Duration::from_millis(50),
+        retry: Duration::ZERO,
+    }
+}
+
+fn statements(history: &History) -> u64 {
+    history.points(0, u64::from(u32::MAX), 60).unwrap().points.values().map(|point| point.statements).sum()
+}
+
+#[test]
+fn what_is_counted_is_there_when_it_is_asked_for_and_after_a_stop() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let counts = Set::default();
+    let history = History::start(options(&path), counts.clone()).unwrap();
+    for n in 1..=3u64 {
+        counts.reading.lock().statements = n * 10;
+        counts.minutes.lock().push(minute(vec![line(1, "app", n)], 0));
+        assert_eq!(statements(&history), n * 10);
+        let period = history.period(0, u64::from(u32::MAX)).unwrap();
+        assert_eq!(period.report.lines[0].sums.calls, (1..=n).sum::<u64>());
+    }
+    assert!(history.status().is_writing && history.status().written > 0 && history.status().bytes > 0);
+    counts.reading.lock().statements = 50;
+    history.stop();
+    let again = History::start(options(&path), Set::default()).unwrap();
+    assert_eq!(statements(&again), 50);
+    again.stop();
+}
+
+/// SQLite says of a bound of its own what it says of the disk's.
+#[test]
+fn a_full_file_stops_the_history_and_is_told() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let counts = Set::default();
+    let history =
+        History::start(Options { size: 16 * 4096, digests: 1_000, ..options(&path) }, counts.clone())
+            .unwrap();
+    counts.minutes.lock().push(minute((0..1_000).map(|n| line(n, "app", 1)).collect(), 0));
+    history.flush();
+    let trouble = history.status().trouble.unwrap();
+    assert!(!history.status().is_writing);
+    assert_eq!(trouble.kind, Kind::Full, "{trouble}");
+    history.stop();
+}
+
+#[test]
+fn a_file_that_turns_out_to_be_corrupt_is_begun_anew() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let counts = Set::default();
+    let history = History::start(options(&path), counts.clone()).unwrap();
+    counts.reading.lock().statements = 10;
+    assert_eq!(statements(&history), 10);
+    Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE minute SET at = at - 3600, total = x'ffff'", ())
+        .unwrap();
+    assert_eq!(
+        history.points(0, u64::from(u32::MAX), 60).err().map(|trouble| trouble.kind),
+        Some(Kind::Corrupt)
+    );
+    counts.reading.lock().statements = 17;
+    assert_eq!(statements(&history), 7);
+    assert_eq!((history.status().set_aside, history.status().trouble), (1, None));
+    let names =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().any(|name| name.starts_with("h.db.corrupt-")));
+    history.stop();
+}
+
+#[test]
+fn a_file_that_comes_free_is_written_from_then_on() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let first = History::start(options(&path), Set::default()).unwrap();
+    first.flush();
+    let counts = Set::default();
+    let second = History::start(options(&path), counts.clone()).unwrap();
+    counts.reading.lock().statements = 3;
+    second.flush();
+    assert_eq!(second.status().trouble.map(|trouble| trouble.kind), Some(Kind::InUse));
+    assert_eq!(second.period(0, 60).err().map(|trouble| trouble.kind), Some(Kind::InUse));
+    first.stop();
+    second.flush();
+    assert_eq!((second.status().is_writing, second.status().trouble.clone()), (true, None));
+    assert_eq!(statements(&second), 3);
+    second.stop();
+}

@@ -1,0 +1,323 @@
+//! What is written in one transaction. A point that is there already is added to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use weir_stats::digests::{DigestText, Origin, Sums};
+use weir_stats::series::{Keep, Minute, Point, decode_histogram, decode_sums, encode_histogram, encode_sums};
+
+use crate::trouble::{Kind, Trouble};
+
+/// Digests and origins whose numbers are remembered; beyond it they are looked up again.
+const KNOWN_MAX: usize = 20_000;
+/// How far behind `last_at` of a digest may be, in seconds, so that it is not written each minute.
+const SEEN_EVERY: u64 = 3_600;
+/// Hours of the oldest minutes that go in one transaction at most, so that it stays small.
+const SLICES: usize = 24;
+const HOUR: u64 = 3_600;
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// By their second, in the order in which they came.
+    pub seconds: Vec<(u64, Point)>,
+    /// By the first second of their minute.
+    pub minutes: Vec<(u64, Minute)>,
+}
+
+/// Numbers of digests and origins in the file, with the last time that the file tells of them.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    digests: HashMap<Arc<DigestText>, (i64, u64)>,
+    origins: HashMap<Arc<Origin>, (i64, u64)>,
+}
+
+/// Writes all of it, or nothing. Of a minute there are at most `most` digests; the others are added up.
+pub(crate) fn write(
+    connection: &mut Connection,
+    batch: &Batch,
+    most: usize,
+    known: &mut Known,
+) -> Result<(), Trouble> {
+    let written = write_all(connection, batch, most, known);
+    if written.is_err() || known.digests.len().max(known.origins.len()) > KNOWN_MAX {
+        // What was taken back may have made some of the numbers.
+        *known = Known::default();
+    }
+    written
+}
+
+fn write_all(
+    connection: &mut Connection,
+    batch: &Batch,
+    most: usize,
+    known: &mut Known,
+) -> Result<(), Trouble> {
+    let transaction = connection.transaction()?;
+    for (second, point) in &batch.seconds {
+        add_point(&transaction, "second", *second, point)?;
+        add_point(&transaction, "minute", second - second % 60, point)?;
+    }
+    for (minute, counted) in &batch.minutes {
+        add_minute(&transaction, *minute, counted, most, known)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn add_minute(
+    transaction: &Transaction<'_>,
+    at: u64,
+    counted: &Minute,
+    most: usize,
+    known: &mut Known,
+) -> Result<(), Trouble> {
+    let held = "SELECT count(*) FROM digest_minute WHERE at = ? AND digest <> 0";
+    let mut held: usize = transaction.prepare_cached(held)?.query_row(params![at], |row| row.get(0))?;
+    let mut other = counted.other.clone();
+    for line in &counted.lines {
+        let digest = digest_number(transaction, known, &line.digest, at)?;
+        let origin = origin_number(transaction, known, &line.origin, at)?;
+        match held_sums(transaction, at, (digest, origin))? {
+            None if held >= most => other.merge(&line.sums),
+            before => {
+                held += usize::from(before.is_none());
+                put_sums(transaction, at, (digest, origin), before, &line.sums)?;
+            }
+        }
+    }
+    if other != Sums::default() {
+        let before = held_sums(transaction, at, (0, 0))?;
+        put_sums(transaction, at, (0, 0), before, &other)?;
+    }
+    Ok(())
+}
+
+/// Removes what is outside of `keep`, and the oldest minutes while more than `size` bytes are in use. Returns whether there
+/// may be more to remove.
+pub(crate) fn prune(
+    connection: &mut Connection,
+    keep: Option<Keep>,
+    size: u64,
+    known: &mut Known,
+) -> Result<bool, Trouble> {
+    let transaction = connection.transaction()?;
+    let mut more = false;
+    if let Some(keep) = keep {
+        transaction
+            .execute("DELETE FROM second WHERE at < ? OR at > ?", params![keep.seconds_from, keep.until])?;
+        transaction.execute("DELETE FROM minute WHERE at > ?", params![keep.until])?;
+        transaction.execute("DELETE FROM digest_minute WHERE at > ?", params![keep.until])?;
+    }
+    for slice in 0..SLICES {
+        let oldest = "SELECT min(at) FROM (SELECT min(at) AS at FROM digest_minute UNION ALL SELECT min(at) FROM minute)";
+        let oldest: Option<u64> = transaction.query_row(oldest, (), |row| row.get(0))?;
+        let Some(oldest) = oldest else { break };
+        let too_old = keep.map(|keep| keep.minutes_from).filter(|from| oldest < *from);
+        let too_large = used(&transaction)? > size;
+        let Some(until) = too_large.then_some(oldest + HOUR).or(too_old.map(|from| from.min(oldest + HOUR)))
+        else {
+            break;
+        };
+        for table in ["minute", "digest_minute"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE at < ?"), params![until])?;
+        }
+        more = slice + 1 == SLICES;
+    }
+    // Nothing that is left tells of these: `last_at` is behind by less than an hour.
+    let oldest: Option<u64> =
+        transaction.query_row("SELECT min(at) FROM digest_minute", (), |row| row.get(0))?;
+    let before = oldest.unwrap_or_default().saturating_sub(SEEN_EVERY);
+    let mut forgotten = 0;
+    for table in ["digest", "origin"] {
+        forgotten +=
+            transaction.execute(&format!("DELETE FROM {table} WHERE last_at < ?"), params![before])?;
+    }
+    transaction.commit()?;
+    if forgotten > 0 {
+        *known = Known::default();
+    }
+    Ok(more)
+}
+
+/// Bytes of the file that hold something.
+pub(crate) fn used(connection: &Connection) -> Result<u64, Trouble> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, u64>(0));
+    Ok((number("page_count")?.saturating_sub(number("freelist_count")?)) * number("page_size")?)
+}
+
+/// The columns of a point behind `at`.
+pub(crate) const COLUMNS: &str = "covered_ms, statements, errors, hits, misses, bytes_in, bytes_out, logins, \
+                                  server_opened, cpu_ms, clients, server_connections, total, server";
+
+/// Reads [`COLUMNS`], which begin at this column.
+pub(crate) fn point_of(row: &Row<'_>, first: usize) -> Result<Point, Trouble> {
+    let number = |at: usize| row.get::<_, u64>(first + at);
+    let times = |at: usize| -> Result<_, Trouble> {
+        let bytes = row.get_ref(first + at)?.as_blob().map_err(|e| corrupt(&e))?;
+        decode_histogram(bytes).ok_or_else(|| corrupt(&"a histogram cannot be read"))
+    };
+    Ok(Point {
+        covered_ms: number(0)?,
+        statements: number(1)?,
+        errors: number(2)?,
+        hits: number(3)?,
+        misses: number(4)?,
+        bytes_in: number(5)?,
+        bytes_out: number(6)?,
+        logins: number(7)?,
+        server_opened: number(8)?,
+        cpu_ms: number(9)?,
+        clients: number(10)?,
+        server_connections: number(11)?,
+        total: times(12)?,
+        server: times(13)?,
+    })
+}
+
+pub(crate) fn corrupt(what: &dyn std::fmt::Display) -> Trouble {
+    Trouble::new(Kind::Corrupt, what.to_string())
+}
+
+fn add_point(transaction: &Transaction<'_>, table: &str, at: u64, point: &Point) -> Result<(), Trouble> {
+    let mut held = transaction.prepare_cached(&format!("SELECT {COLUMNS} FROM {table} WHERE at = ?"))?;
+    let mut rows = held.query(params![at])?;
+    let mut sum = match rows.next()? {
+        Some(row) => point_of(row, 0)?,
+        None => Point::default(),
+    };
+    drop(rows);
+    sum.merge(point);
+    let text =
+        format!("REPLACE INTO {table} (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    transaction.prepare_cached(&text)?.execute(params![
+        at,
+        sum.covered_ms,
+        sum.statements,
+        sum.errors,
+        sum.hits,
+        sum.misses,
+        sum.bytes_in,
+        sum.bytes_out,
+        sum.logins,
+        sum.server_opened,
+        sum.cpu_ms,
+        sum.clients,
+        sum.server_connections,
+        encode_histogram(&sum.total),
+        encode_histogram(&sum.server),
+    ])?;
+    Ok(())
+}
+
+/// A digest and an origin, by their numbers in the file.
+type Pair = (i64, i64);
+
+fn held_sums(
+    transaction: &Transaction<'_>,
+    at: u64,
+    (digest, origin): Pair,
+) -> Result<Option<Sums>, Trouble> {
+    let text = "SELECT sums FROM digest_minute WHERE at = ? AND digest = ? AND origin = ?";
+    let held: Option<Vec<u8>> = transaction
+        .prepare_cached(text)?
+        .query_row(params![at, digest, origin], |row| row.get(0))
+        .optional()?;
+    let read =
+        |held: Vec<u8>| decode_sums(&held).ok_or_else(|| corrupt(&"counts of a digest cannot be read"));
+    held.map(read).transpose()
+}
+
+fn put_sums(
+    transaction: &Transaction<'_>,
+    at: u64,
+    (digest, origin): Pair,
+    before: Option<Sums>,
+    more: &Sums,
+) -> Result<(), Trouble> {
+    let mut sums = before.unwrap_or_default();
+    sums.merge(more);
+    let text = "REPLACE INTO digest_minute (at, digest, origin, calls, errors, hits, total_us, sums) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+    transaction.prepare_cached(text)?.execute(params![
+        at,
+        digest,
+        origin,
+        sums.calls,
+        sums.errors,
+        sums.hits,
+        sums.total.sum_ns() / 1000,
+        encode_sums(&sums),
+    ])?;
+    Ok(())
+}
+
+fn digest_number(
+    transaction: &Transaction<'_>,
+    known: &mut Known,
+    digest: &Arc<DigestText>,
+    at: u64,
+) -> Result<i64, Trouble> {
+    if let Some((number, seen)) = known.digests.get(digest)
+        && at < seen + SEEN_EVERY
+    {
+        return Ok(*number);
+    }
+    // Ids use all 64 bits, and SQLite's numbers have a sign.
+    let id = digest.id.0.cast_signed();
+    let number: Option<i64> = transaction
+        .prepare_cached("SELECT number FROM digest WHERE id = ? AND text = ?")?
+        .query_row(params![id, &*digest.text], |row| row.get(0))
+        .optional()?;
+    let number = match number {
+        Some(number) => {
+            transaction
+                .prepare_cached("UPDATE digest SET last_at = max(last_at, ?) WHERE number = ?")?
+                .execute(params![at, number])?;
+            number
+        }
+        None => {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO digest (id, text, is_cut, is_cacheable, last_at) VALUES (?, ?, ?, ?, ?)",
+                )?
+                .execute(params![id, &*digest.text, digest.is_cut, digest.is_cacheable, at])?;
+            transaction.last_insert_rowid()
+        }
+    };
+    known.digests.insert(Arc::clone(digest), (number, at));
+    Ok(number)
+}
+
+fn origin_number(
+    transaction: &Transaction<'_>,
+    known: &mut Known,
+    origin: &Arc<Origin>,
+    at: u64,
+) -> Result<i64, Trouble> {
+    if let Some((number, seen)) = known.origins.get(origin)
+        && at < seen + SEEN_EVERY
+    {
+        return Ok(*number);
+    }
+    let (user, schema, server) = (&*origin.user, &*origin.schema, &*origin.server);
+    let number: Option<i64> = transaction
+        .prepare_cached("SELECT number FROM origin WHERE user = ? AND schema = ? AND server = ?")?
+        .query_row(params![user, schema, server], |row| row.get(0))
+        .optional()?;
+    let number = match number {
+        Some(number) => {
+            transaction
+                .prepare_cached("UPDATE origin SET last_at = max(last_at, ?) WHERE number = ?")?
+                .execute(params![at, number])?;
+            number
+        }
+        None => {
+            transaction
+                .prepare_cached("INSERT INTO origin (user, schema, server, last_at) VALUES (?, ?, ?, ?)")?
+                .execute(params![user, schema, server, at])?;
+            transaction.last_insert_rowid()
+        }
+    };
+    known.origins.insert(Arc::clone(origin), (number, at));
+    Ok(number)
+}
