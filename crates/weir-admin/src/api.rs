@@ -7,6 +7,7 @@ mod advise;
 mod cache;
 mod explain;
 mod guard;
+mod history;
 mod input;
 mod queries;
 mod reload;
@@ -46,6 +47,7 @@ use crate::error::{ApiError, Code};
         (name = "rules", description = "Changes are checked as a whole, written to weir.toml, then take effect."),
         (name = "cache"),
         (name = "queries", description = "What was counted of statements, by digest, user, schema and server."),
+        (name = "history", description = "What was counted over time, as far as there is a file for it."),
         (name = "explain", description = "Nothing is run."),
         (name = "configuration"),
         (name = "sessions", description = "Clients that are logged in now."),
@@ -143,6 +145,8 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(advise::pins))
         .routes(routes!(advise::cache))
         .routes(routes!(advise::cache_of))
+        .routes(routes!(history::show))
+        .routes(routes!(history::compare))
         .split_for_parts()
 }
 

@@ -8,6 +8,7 @@ use crate::advised::{AdviceAsked, AdvisedShown, CacheAdvice};
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
+use crate::history::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
 use crate::sessions::{KillWhat, Session, SessionKilled, Sessions, SessionsAsked};
@@ -138,4 +139,16 @@ pub trait Control: Send + Sync + 'static {
     /// # Errors
     /// When none were seen that might be cached.
     fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError>;
+
+    /// What was counted over time.
+    ///
+    /// # Errors
+    /// When the question makes no sense, or there is no history.
+    fn history(&self, asked: &HistoryAsked) -> Result<HistoryShown, ApiError>;
+
+    /// How two periods differ in their statements.
+    ///
+    /// # Errors
+    /// As [`Control::history`].
+    fn compare(&self, asked: &CompareAsked) -> Result<Compared, ApiError>;
 }

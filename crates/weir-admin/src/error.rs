@@ -73,6 +73,8 @@ pub enum Code {
     FileNotWritten,
     /// There is no session with this id, or it has ended.
     UnknownSession,
+    /// There is no history, or it cannot be read now.
+    NoHistory,
     /// A bug of Weir.
     Internal,
 }
@@ -95,6 +97,7 @@ impl Code {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BadRule | Self::NotReloaded => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::NoHistory => StatusCode::SERVICE_UNAVAILABLE,
             Self::FileNotWritten | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -12,6 +12,7 @@ mod cached;
 mod control;
 mod error;
 mod explained;
+mod history;
 mod process;
 mod queries;
 mod routes;
@@ -33,6 +34,10 @@ pub use control::{Control, Reloaded};
 pub use error::{ApiError, Code, ErrorBody};
 pub use explained::{
     Action, CachePlan, DigestShown, Explanation, Facts, KeyPart, Question, Route, Tested, Tried, Verdict,
+};
+pub use history::{
+    CompareAsked, Compared, ComparedCounts, ComparedQueries, ComparedQuery, HistoryAsked, HistoryPoint,
+    HistoryShown, HistoryState, Period,
 };
 pub use queries::{
     Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryCounts, QueryShown, Reset, SortBy, Times,

@@ -6,6 +6,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::history::Period;
+
 /// Which rows of [`Queries`] are wanted, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +34,16 @@ pub struct QueriesAsked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub quadrant: Option<Quadrant>,
+    /// What was counted in so much time until `to`, for example `15m`, instead of all since the start or the last reset. It comes from
+    /// the history, in whole minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
+    /// The same from this moment on, in RFC 3339 or in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The end of it; now by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 /// What rows are sorted by.
@@ -83,6 +95,8 @@ pub struct Queries {
     pub evicted: u64,
     /// Bytes of memory of all tables.
     pub memory: u64,
+    /// The time that was asked for; null for all since the start or the last reset.
+    pub period: Option<Period>,
 }
 
 /// All rows of one quadrant.

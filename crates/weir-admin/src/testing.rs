@@ -155,7 +155,16 @@ impl Control for Fake {
             counts: QueryCounts::default(),
         };
         let (other, quadrants) = (Some(QueryCounts::default()), Vec::new());
-        Ok(Queries { enabled: true, queries: vec![query], rows: 1, other, quadrants, evicted: 0, memory: 0 })
+        Ok(Queries {
+            enabled: true,
+            queries: vec![query],
+            rows: 1,
+            other,
+            quadrants,
+            evicted: 0,
+            memory: 0,
+            period: None,
+        })
     }
 
     fn query(&self, id: &str) -> Result<QueryShown, ApiError> {
@@ -221,5 +230,17 @@ impl Control for Fake {
     fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError> {
         self.note(id);
         Ok(AdvisedShown { all: advised(id), rows: Vec::new() })
+    }
+
+    fn history(&self, asked: &HistoryAsked) -> Result<HistoryShown, ApiError> {
+        self.note(asked);
+        let period = Period { from: 60, to: 120, covered_seconds: 1.5 };
+        let points = vec![HistoryPoint { at: 60, ..HistoryPoint::default() }];
+        Ok(HistoryShown { period, step_seconds: 60, points, state: HistoryState::default() })
+    }
+
+    fn compare(&self, asked: &CompareAsked) -> Result<Compared, ApiError> {
+        self.note(asked);
+        Err(ApiError::new(Code::NoHistory, "there is no history"))
     }
 }

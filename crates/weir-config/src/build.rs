@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_model::{Limits, Role, Token, TokenHash};
 
 use crate::types::{
-    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, Listen, Log, Pool, Server, ServerTls, User,
+    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, History, Listen, Log, Pool, Server, ServerTls, User,
 };
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
@@ -26,6 +26,7 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         limits: limits(root.table("limits")?),
         cache: cache(root.table("cache")?)?,
         analytics: analytics(root.table("analytics")?),
+        history: history(root.table("history")?),
         rules: root.tables("rule").iter().map(rules::rule).collect::<Option<_>>()?,
         tokens: root.tables("token").iter().map(token).collect::<Option<_>>()?,
         log: log(root.table("log")?)?,
@@ -130,6 +131,17 @@ fn analytics(found: &Found) -> Analytics {
         enabled: flag(found, "enabled"),
         digests: size(found, "digests"),
         samples: flag(found, "samples"),
+    }
+}
+
+fn history(found: &Found) -> History {
+    History {
+        enabled: flag(found, "enabled"),
+        file: path(found, "file"),
+        seconds: duration(found, "seconds"),
+        minutes: duration(found, "minutes"),
+        digests: size(found, "digests"),
+        max_size: size(found, "max_size"),
     }
 }
 

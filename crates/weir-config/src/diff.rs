@@ -65,6 +65,7 @@ fn settings(config: &Config) -> Vec<Setting<'_>> {
     all.extend(pool(config));
     all.extend(cache(config));
     all.extend(analytics(config));
+    all.extend(history(config));
     all.extend(limits(config));
     // A configuration has one server; when there are more they must be matched by name, as users are.
     all.extend(config.servers.iter().flat_map(server));
@@ -138,6 +139,18 @@ fn analytics(config: &Config) -> Vec<Setting<'static>> {
         shown("analytics", "enabled", analytics.enabled),
         shown("analytics", "digests", analytics.digests),
         shown("analytics", "samples", analytics.samples),
+    ]
+}
+
+fn history(config: &Config) -> Vec<Setting<'static>> {
+    let history = &config.history;
+    vec![
+        shown("history", "enabled", history.enabled),
+        shown("history", "file", path(&history.file)),
+        shown("history", "seconds", duration_text(history.seconds)),
+        shown("history", "minutes", duration_text(history.minutes)),
+        shown("history", "digests", history.digests),
+        shown("history", "max_size", bytes(history.max_size)),
     ]
 }
 

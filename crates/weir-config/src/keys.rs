@@ -8,11 +8,13 @@ use weir_model::Role;
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 
 mod analytics;
+mod history;
 mod limits;
 mod pool;
 mod rules;
 
 use analytics::ANALYTICS;
+use history::HISTORY;
 use limits::LIMITS;
 use pool::POOL;
 use rules::{CACHE, RULE, RULE_CACHE, RULE_LIMIT, RULE_MATCH, RULE_REWRITE};
@@ -75,6 +77,8 @@ pub(crate) enum Kind {
     Rate,
     /// A readable file that holds this PEM label.
     Pem(&'static str),
+    /// The path of a file that need not exist.
+    File,
     Address,
     Addresses,
     Network,
@@ -115,7 +119,7 @@ impl Section {
 }
 
 /// Sections with keys of their own, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 18] = [
+pub(crate) const SECTIONS: [&Section; 19] = [
     &LISTEN,
     &TLS,
     &SERVER,
@@ -130,6 +134,7 @@ pub(crate) const SECTIONS: [&Section; 18] = [
     &RULE_REWRITE,
     &RULE_LIMIT,
     &ANALYTICS,
+    &HISTORY,
     &LIMITS,
     &TOKEN,
     &LOG,
@@ -176,6 +181,7 @@ pub(crate) static ROOT: Section = Section {
         table("cache", &CACHE),
         key("rule", Kind::Tables(&RULE), Default::Unset("none"), RULE.doc),
         table("analytics", &ANALYTICS),
+        table("history", &HISTORY),
         table("limits", &LIMITS),
         key("token", Kind::Tables(&TOKEN), Default::Unset("none"), TOKEN.doc),
         table("log", &LOG),

@@ -65,7 +65,7 @@ fn of_kind(kind: &Kind) -> Value {
         }
         Kind::Ratio => json!({ "type": "string", "pattern": "^[0-9]{1,3}(\\.[0-9]{1,4})?%$" }),
         Kind::Rate => json!({ "type": "string", "pattern": "^[0-9]+/(s|m|h)$" }),
-        Kind::Pem(_) | Kind::Address => json!({ "type": "string", "minLength": 1 }),
+        Kind::Pem(_) | Kind::File | Kind::Address => json!({ "type": "string", "minLength": 1 }),
         Kind::Addresses | Kind::Networks => {
             json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
         }

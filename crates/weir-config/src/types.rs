@@ -20,6 +20,7 @@ pub struct Config {
     pub limits: Limits,
     pub cache: Cache,
     pub analytics: Analytics,
+    pub history: History,
     /// In their order, no two of one name.
     pub rules: Vec<Rule>,
     /// Who may use the admin address, no two of one name.
@@ -141,6 +142,21 @@ pub struct Analytics {
     pub digests: usize,
     /// Statements are kept as they came.
     pub samples: bool,
+}
+
+/// What is kept of statistics over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    pub enabled: bool,
+    /// `None` leaves it to the environment of the process.
+    pub file: Option<PathBuf>,
+    /// How long points of a second, and of a minute, are kept.
+    pub seconds: Duration,
+    pub minutes: Duration,
+    /// Digests of each minute at most.
+    pub digests: usize,
+    /// Bytes of the file at most.
+    pub max_size: usize,
 }
 
 /// The log on standard error.

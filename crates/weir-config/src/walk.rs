@@ -118,6 +118,7 @@ impl Walk<'_> {
             }
             (Kind::Word(words), DeValue::String(text)) => self.word(key, words, text, span),
             (Kind::Pem(label), DeValue::String(text)) => self.pem(key, label, text, span),
+            (Kind::File, DeValue::String(text)) => self.file(key, text, span),
             (Kind::Address, DeValue::String(text)) => self.address(key, text, span).map(Value::Address),
             (Kind::Addresses, DeValue::Array(items)) => {
                 Some(Value::Addresses(

@@ -15,6 +15,7 @@ use weir_model::DigestId;
 use weir_sql::{LexMode, trimmed_span};
 use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
 use weir_stats::digests::{Call, DigestText, Origin, Report, Slot, Table, Usage, Writer};
+use weir_stats::series::{Ledger, Minute};
 
 /// Texts longer than this are not read, in bytes: bulk loads would pay more for that than for all else.
 const READ_MAX: usize = 16 * 1024;
@@ -82,6 +83,11 @@ impl Digests {
     /// Whose statement a worker counts at a slot, if its row is still there.
     pub fn named(&self, worker: usize, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
         self.tables.get(worker)?.named(slot)
+    }
+
+    /// What was counted since the last call with this ledger: of at most so many rows, and of all others together.
+    pub fn since_last(&self, ledger: &mut Ledger, most: usize) -> Minute {
+        ledger.take(&self.tables, most)
     }
 
     /// Forgets all that was counted.

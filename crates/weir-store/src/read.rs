@@ -142,6 +142,8 @@ fn read_sums(bytes: &[u8]) -> Result<Sums, Trouble> {
     decode_sums(bytes).ok_or_else(|| corrupt(&"counts of a digest cannot be read"))
 }
 
+type Named = (Arc<DigestText>, Arc<Origin>);
+
 /// What the numbers of digests and origins stand for.
 struct Names<'c> {
     connection: &'c Connection,
@@ -155,7 +157,7 @@ impl<'c> Names<'c> {
     }
 
     /// `None` where the file does not say.
-    fn of(&mut self, digest: i64, origin: i64) -> Result<Option<(Arc<DigestText>, Arc<Origin>)>, Trouble> {
+    fn of(&mut self, digest: i64, origin: i64) -> Result<Option<Named>, Trouble> {
         if let std::collections::hash_map::Entry::Vacant(place) = self.digests.entry(digest) {
             let text = "SELECT id, text, is_cut, is_cacheable FROM digest WHERE number = ?";
             let mut statement = self.connection.prepare_cached(text)?;

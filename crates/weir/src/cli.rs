@@ -1,6 +1,7 @@
 //! The command line.
 
 mod advise;
+mod history;
 mod live;
 mod verbs;
 
@@ -9,6 +10,7 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 
 pub use advise::{AdviseCache, AdviseVerb};
+pub use history::{Against, HistoryArgs};
 pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
 pub use verbs::{
     At, AtPlace, CacheVerb, EditArgs, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs,
@@ -54,6 +56,8 @@ pub enum Command {
     /// Tell what to change, from what was counted
     #[command(subcommand)]
     Advise(AdviseVerb),
+    /// Show what was counted over time: statements, errors, latencies, connections, in steps
+    History(HistoryArgs),
     /// Tell what a running Weir would do with a statement, and why; it is not run
     Explain(ExplainArgs),
     /// Let a running Weir read its configuration file again, as SIGHUP does, and tell what came of it

@@ -3,6 +3,7 @@
 mod advise;
 mod cache;
 mod explain;
+mod history;
 mod keeper;
 mod pins;
 mod queries;
@@ -12,6 +13,7 @@ mod sessions;
 pub use keeper::Keeper;
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
     AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
@@ -19,16 +21,20 @@ use weir_admin::{
     Reset, RuleState, RuleTable, RuleText, Selection, Session, SessionKilled, Sessions, SessionsAsked,
     Tested,
 };
+use weir_admin::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
 use weir_proxy::Shared;
 use weir_sql::LexMode;
+use weir_stats::digests::Usage;
+use weir_store::History;
 
 /// A running Weir, for the API.
 pub struct Live {
     shared: Arc<Shared>,
     keeper: Arc<Keeper>,
     reloads: mpsc::Sender<AskedReload>,
+    history: Option<Arc<History>>,
 }
 
 /// A reload that is asked for: where its outcome goes.
@@ -36,8 +42,13 @@ pub type AskedReload = oneshot::Sender<Result<Vec<String>, String>>;
 
 impl Live {
     /// Who receives from `reloads` carries them out.
-    pub fn new(shared: Arc<Shared>, keeper: Arc<Keeper>, reloads: mpsc::Sender<AskedReload>) -> Self {
-        Self { shared, keeper, reloads }
+    pub fn new(
+        shared: Arc<Shared>,
+        keeper: Arc<Keeper>,
+        reloads: mpsc::Sender<AskedReload>,
+        history: Option<Arc<History>>,
+    ) -> Self {
+        Self { shared, keeper, reloads, history }
     }
 
     /// Changes the list and puts it in force, or changes nothing.
@@ -114,7 +125,14 @@ impl Control for Live {
     }
 
     fn queries(&self, asked: &QueriesAsked) -> Result<Queries, ApiError> {
-        queries::list(&self.shared, asked)
+        let Some((from, to)) = history::period(&history::Words::of(asked), history::now())? else {
+            return queries::list(&self.shared, asked);
+        };
+        let period = history::read(self.history.as_deref(), |history| history.period(from, to))?;
+        let seen = history::seen(&period);
+        let counted =
+            queries::Counted { report: &period.report, began_at: UNIX_EPOCH, usage: Usage::default() };
+        Ok(Queries { period: Some(seen), ..queries::listed(&counted, asked)? })
     }
 
     fn query(&self, id: &str) -> Result<QueryShown, ApiError> {
@@ -122,6 +140,10 @@ impl Control for Live {
     }
 
     fn reset_queries(&self) -> Reset {
+        // What was counted by now belongs to the history.
+        if let Some(history) = &self.history {
+            history.flush();
+        }
         queries::reset(&self.shared)
     }
 
@@ -176,6 +198,14 @@ impl Control for Live {
 
     fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError> {
         advise::cache_of(&self.shared, id)
+    }
+
+    fn history(&self, asked: &HistoryAsked) -> Result<HistoryShown, ApiError> {
+        history::show(self.history.as_deref(), asked)
+    }
+
+    fn compare(&self, asked: &CompareAsked) -> Result<Compared, ApiError> {
+        history::compare(self.history.as_deref(), asked)
     }
 }
 

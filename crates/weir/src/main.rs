@@ -3,6 +3,7 @@
 mod build;
 mod cli;
 mod control;
+mod history;
 mod logging;
 mod metrics;
 mod run;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Sessions(args) => started(verbs::sessions(args)),
         Command::Kill(args) => started(verbs::kill(args)),
         Command::Advise(verb) => started(verbs::advise(verb)),
+        Command::History(args) => started(verbs::history(args)),
         Command::Explain(args) => started(verbs::explain(args)),
         Command::Reload { at } => started(verbs::reload(&at)),
         Command::Completion { shell } => started(verbs::print(&Cli::completion(shell))),

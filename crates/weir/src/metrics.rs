@@ -3,13 +3,15 @@
 use weir_admin::{Extra, Kind};
 use weir_cache::{AGES, RuleStats};
 use weir_proxy::{RuleCount, RuleDeed, Shared};
+use weir_store::History;
 
 /// All of it.
-pub fn all(shared: &Shared) -> Vec<Extra> {
+pub fn all(shared: &Shared, history: Option<&History>) -> Vec<Extra> {
     let mut list = pool(shared);
     rules(shared, &mut list);
     cache(shared, &mut list);
     digests(shared, &mut list);
+    list.extend(history.map(crate::history::metrics).unwrap_or_default());
     list
 }
 
@@ -225,6 +227,6 @@ fn stale_ages(rules: &[RuleStats], list: &mut Vec<Extra>) {
     }));
 }
 
-fn gauge(name: &'static str, help: &'static str, value: f64) -> Extra {
+pub(crate) fn gauge(name: &'static str, help: &'static str, value: f64) -> Extra {
     Extra { name, help, kind: Kind::Gauge, labels: Vec::new(), value }
 }

@@ -2,6 +2,7 @@
 
 use crate::build;
 use crate::control::{AskedReload, Keeper, Live};
+use crate::history;
 use crate::logging::{self, LevelSwitch};
 use crate::metrics;
 use anyhow::{Context, Result, bail};
@@ -22,6 +23,7 @@ use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix, bind_unix_with_mode};
 use weir_pool::Upstream;
 use weir_proxy::{Dispatcher, Listener, Shared, WorkerHandle, look, start_workers};
 use weir_stats::{Readiness, Stats};
+use weir_store::History;
 
 /// How often a server that could not be reached is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -64,6 +66,7 @@ struct Running {
     service: Service,
     keeper: Arc<Keeper>,
     access: Arc<Access>,
+    history: Option<Arc<History>>,
     /// Reloads that the API asks for.
     reloads: mpsc::Receiver<AskedReload>,
     /// Says when the file has changed.
@@ -99,16 +102,17 @@ impl Running {
         let mut admin = JoinSet::new();
         let keeper = Arc::new(Keeper::new(path.clone().map(|path| Reloader::new(path, config.clone()))));
         let access = Access::new(config.tokens.clone());
+        let history = history::start(&config.history, &shared);
         let (ask_reload, reloads) = mpsc::channel(1);
         if let Some(address) = &config.listen.admin {
-            let shown = Arc::clone(&shared);
+            let (shown, recorded) = (Arc::clone(&shared), history.clone());
             let state = AdminState::new(
                 stats,
                 Arc::clone(&readiness),
                 env!("CARGO_PKG_VERSION"),
                 SystemTime::now(),
-                Box::new(move || metrics::all(&shown)),
-                Arc::new(Live::new(Arc::clone(&shared), Arc::clone(&keeper), ask_reload)),
+                Box::new(move || metrics::all(&shown, recorded.as_deref())),
+                Arc::new(Live::new(Arc::clone(&shared), Arc::clone(&keeper), ask_reload, history.clone())),
                 Arc::clone(&access),
             );
             listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
@@ -135,6 +139,7 @@ impl Running {
             tasks,
             keeper,
             access,
+            history,
             reloads,
             level,
         })
@@ -243,6 +248,11 @@ impl Running {
         // A login under way may outlast the drain; the process ends without it.
         let _ = timeout(Duration::from_secs(2), joined).await;
         self.stop_admin.send_replace(true);
+        if let Some(history) = self.history.take() {
+            // A disk that hangs does not keep the process.
+            let stopped = tokio::task::spawn_blocking(move || history.stop());
+            let _ = timeout(Duration::from_secs(2), stopped).await;
+        }
         while self.admin.join_next().await.is_some() {}
         tracing::info!(event = "stopped", "weir has stopped");
     }

@@ -5,6 +5,7 @@ mod cache;
 mod client;
 mod edit;
 mod explain;
+mod history;
 mod queries;
 mod rules;
 mod sessions;
@@ -13,8 +14,8 @@ mod token;
 mod top;
 
 use crate::cli::{
-    AdviseVerb, At, AtPlace, CacheVerb, ExplainArgs, KillArgs, QueriesArgs, RulesVerb, SessionsArgs,
-    TokenVerb, TopArgs,
+    AdviseVerb, At, AtPlace, CacheVerb, ExplainArgs, HistoryArgs, KillArgs, QueriesArgs, RulesVerb,
+    SessionsArgs, TokenVerb, TopArgs,
 };
 use anyhow::{Context, Result, bail};
 use client::{Client, Request};
@@ -52,6 +53,11 @@ pub fn kill(args: KillArgs) -> Result<()> {
 /// `weir advise ...`
 pub fn advise(verb: AdviseVerb) -> Result<()> {
     advise::run(verb)
+}
+
+/// `weir history`
+pub fn history(args: HistoryArgs) -> Result<()> {
+    history::run(args)
 }
 
 /// `weir explain`
@@ -163,6 +169,12 @@ fn address(place: &AtPlace) -> Result<Address> {
         ),
         Err(report) => bail!("{}", report.to_string().trim_start_matches("error: ")),
     }
+}
+
+/// A path with what is asked for.
+fn query(path: &str, pairs: &[(&str, String)]) -> String {
+    let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    format!("{path}?{}", pairs.join("&"))
 }
 
 /// A name as a part of a path (RFC 3986, 2.1).

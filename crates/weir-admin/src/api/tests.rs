@@ -205,6 +205,8 @@ async fn the_document_lists_what_is_there() {
         "GET /sessions/{id}",
         "POST /sessions/{id}/kill",
         "GET /advise/pins",
+        "GET /queries/compare",
+        "GET /history",
     ];
     assert_eq!(operations(&document), expected.into_iter().map(str::to_owned).collect());
     // Each is served: with a body that makes no sense, none of them answers that there is nothing here.

@@ -84,6 +84,18 @@ impl Walk<'_> {
         }
     }
 
+    /// The path of a file that need not exist.
+    pub(super) fn file(&mut self, key: &Key, text: &str, span: Range<usize>) -> Option<Value> {
+        if text.is_empty() || text.ends_with('/') || text.contains('\0') {
+            return self.refuse(
+                span,
+                format!("`{}` is not the path of a file", key.name),
+                hints::example(key),
+            );
+        }
+        Some(Value::Path(self.inputs.folder.join(text)))
+    }
+
     pub(super) fn pem(&mut self, key: &Key, label: &str, text: &str, span: Range<usize>) -> Option<Value> {
         if text.is_empty() {
             return self.refuse(span, format!("`{}` is empty", key.name), "give the path of a PEM file");

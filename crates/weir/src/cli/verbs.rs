@@ -1,5 +1,6 @@
 //! The verbs that ask a running Weir.
 
+use super::history::{Against, PeriodArgs, against};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use weir_admin::{NewRule, Place, Question, Selection};
@@ -230,6 +231,11 @@ pub struct QueriesList {
     /// Show what is frequent and what is slow: four lists, by calls and by mean time against the medians
     #[arg(long)]
     pub quadrants: bool,
+    #[command(flatten)]
+    pub period: PeriodArgs,
+    /// Tell what is new, gone, slower or more often than in another time: the same window so much earlier, as 1d, or FROM..TO
+    #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "quadrants"])]
+    pub compare: Option<Against>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -9,35 +9,46 @@ use weir_admin::{
 };
 use weir_cache::Refusal;
 use weir_model::DigestId;
-use weir_proxy::{Digests, Shared};
+use weir_proxy::Shared;
 use weir_session::PinReason;
 use weir_stats::HistogramSnapshot;
-use weir_stats::digests::{Line, Sums};
+use weir_stats::digests::{Line, Report, Sums, Usage};
 
 /// Rows that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
 const SHOWN_MAX: usize = 10_000;
 
-/// The rows that were asked for.
+/// What was counted of statements, now or in some time.
+pub struct Counted<'r> {
+    pub report: &'r Report,
+    /// When the seconds began that rows tell.
+    pub began_at: SystemTime,
+    pub usage: Usage,
+}
+
+/// The rows that were asked for, of what was counted since the start or the last reset.
 pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> {
+    let Some(digests) = &shared.digests else {
+        let nothing = Report { lines: Vec::new(), other: Sums::default() };
+        let counted = Counted { report: &nothing, began_at: UNIX_EPOCH, usage: Usage::default() };
+        return Ok(Queries {
+            enabled: false,
+            other: None,
+            quadrants: Vec::new(),
+            ..listed(&counted, asked)?
+        });
+    };
+    let report = digests.report();
+    listed(&Counted { report: &report, began_at: digests.began_at(), usage: digests.usage() }, asked)
+}
+
+/// The rows that were asked for.
+pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, ApiError> {
+    let Counted { report, began_at, usage } = *counted;
     let limit = asked.limit.unwrap_or(SHOWN);
     if !(1..=SHOWN_MAX).contains(&limit) {
         return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
     }
-    let Some(digests) = &shared.digests else {
-        let (queries, quadrants) = (Vec::new(), Vec::new());
-        return Ok(Queries {
-            enabled: false,
-            queries,
-            rows: 0,
-            other: None,
-            quadrants,
-            evicted: 0,
-            memory: 0,
-        });
-    };
-    let report = digests.report();
-    let usage = digests.usage();
     let means = means(&report.lines);
     let selected: Vec<&Line> = report.lines.iter().filter(|line| is_selected(line, asked)).collect();
     let middle = Middle::of(&selected);
@@ -48,15 +59,16 @@ pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> 
     let sort = asked.sort.unwrap_or_default();
     // The ids make the order the same each time.
     rows.sort_by_cached_key(|(line, _)| (Reverse(rank(sort, line, &means)), line.digest.id));
-    let row = |(line, quadrant): (&Line, Quadrant)| query(line, quadrant, &means, digests);
+    let row = |(line, quadrant): (&Line, Quadrant)| query(line, quadrant, &means, began_at);
     Ok(Queries {
         enabled: true,
         rows: report.lines.len(),
         queries: rows.into_iter().take(limit).map(row).collect(),
-        other: Some(counts(&report.other, None, false, digests)),
+        other: Some(counts(&report.other, None, false, began_at)),
         quadrants,
         evicted: usage.evicted,
         memory: usage.bytes as u64,
+        period: None,
     })
 }
 
@@ -79,8 +91,11 @@ pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
         id: first.digest.id.to_string(),
         digest: text(&first.digest.text),
         digest_cut: first.digest.is_cut,
-        all: counts(&all, means.get(&wanted).copied(), first.digest.is_cacheable, digests),
-        rows: lines.iter().map(|line| query(line, middle.quadrant(line), &means, digests)).collect(),
+        all: counts(&all, means.get(&wanted).copied(), first.digest.is_cacheable, digests.began_at()),
+        rows: lines
+            .iter()
+            .map(|line| query(line, middle.quadrant(line), &means, digests.began_at()))
+            .collect(),
     })
 }
 
@@ -93,7 +108,7 @@ pub fn reset(shared: &Shared) -> Reset {
     Reset { rows }
 }
 
-fn is_selected(line: &Line, asked: &QueriesAsked) -> bool {
+pub(super) fn is_selected(line: &Line, asked: &QueriesAsked) -> bool {
     let is = |wanted: &Option<String>, name: &[u8]| wanted.as_ref().is_none_or(|w| w.as_bytes() == name);
     let origin = &line.origin;
     is(&asked.user, &origin.user)
@@ -184,7 +199,7 @@ fn regret_ns(sums: &Sums, is_cacheable: bool) -> u64 {
     }
 }
 
-fn query(line: &Line, quadrant: Quadrant, means: &Means, digests: &Digests) -> Query {
+fn query(line: &Line, quadrant: Quadrant, means: &Means, began_at: SystemTime) -> Query {
     let mean = means.get(&line.digest.id).copied();
     Query {
         id: line.digest.id.to_string(),
@@ -196,13 +211,13 @@ fn query(line: &Line, quadrant: Quadrant, means: &Means, digests: &Digests) -> Q
         quadrant,
         cacheable: line.digest.is_cacheable,
         sample: (!line.sample.is_empty()).then(|| text(&line.sample)),
-        counts: counts(&line.sums, mean, line.digest.is_cacheable, digests),
+        counts: counts(&line.sums, mean, line.digest.is_cacheable, began_at),
     }
 }
 
-fn counts(sums: &Sums, server_mean: Option<u64>, is_cacheable: bool, digests: &Digests) -> QueryCounts {
+fn counts(sums: &Sums, server_mean: Option<u64>, is_cacheable: bool, began_at: SystemTime) -> QueryCounts {
     let moment = |at: u64| {
-        let moment = digests.began_at().checked_add(Duration::from_secs(at))?;
+        let moment = began_at.checked_add(Duration::from_secs(at))?;
         (sums.calls > 0).then(|| unix(moment))
     };
     let named = |counts: &[u64], name: fn(usize) -> Option<&'static str>| {
@@ -235,7 +250,7 @@ fn counts(sums: &Sums, server_mean: Option<u64>, is_cacheable: bool, digests: &D
     }
 }
 
-fn times(times: &HistogramSnapshot) -> Times {
+pub(super) fn times(times: &HistogramSnapshot) -> Times {
     let count = times.count();
     let some = |ns: u64| (count > 0).then(|| seconds(ns));
     Times {
@@ -248,7 +263,7 @@ fn times(times: &HistogramSnapshot) -> Times {
     }
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
@@ -256,6 +271,6 @@ fn unix(moment: SystemTime) -> u64 {
     moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,7 +1,7 @@
 //! `weir queries ...`
 
-use super::show::{ago, bytes, pairs, reasons, seconds, short, table};
-use super::{Asked, escaped};
+use super::show::{ago, bytes, optional, pairs, reasons, seconds, short, table};
+use super::{Asked, escaped, history, query};
 use crate::cli::{QueriesArgs, QueriesList, QueriesVerb};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -9,6 +9,9 @@ use weir_admin::{Quadrant, Queries, Query, QueryCounts, QueryShown, Reset, Times
 
 pub fn run(args: QueriesArgs) -> Result<()> {
     let QueriesArgs { verb, list, at } = args;
+    if let (None, Some(against)) = (&verb, &list.compare) {
+        return Asked::new(&at)?.get(&history::comparison(&list, against))?.show(history::compared);
+    }
     match verb {
         None if list.quadrants => {
             let path = path(&QueriesList { limit: Some(10_000), ..list });
@@ -27,9 +30,9 @@ pub fn run(args: QueriesArgs) -> Result<()> {
 fn path(list: &QueriesList) -> String {
     let limit = list.limit.map(|limit| limit.to_string());
     let given = [("sort", &list.sort), ("limit", &limit), ("user", &list.user), ("schema", &list.schema)];
-    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-    let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
-    format!("/queries?{}", query.join("&"))
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+    let given: Vec<_> = given.chain(list.period.pairs()).collect();
+    query("/queries", &given)
 }
 
 const COLUMNS: [&str; 11] =
@@ -59,7 +62,8 @@ fn all(queries: &Queries) -> String {
     if queries.queries.is_empty() {
         return "no statement was counted\n".to_owned();
     }
-    let mut text = table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
+    let period = queries.period.map(|period| history::time(&period) + "\n\n").unwrap_or_default();
+    let mut text = period + &table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
     if queries.queries.len() < queries.rows {
         text.push_str(&format!("\n{} of {} rows: --limit shows more\n", queries.queries.len(), queries.rows));
     }
@@ -195,8 +199,4 @@ fn times(times: &Times) -> String {
         percentile(times.p95_seconds),
         percentile(times.p99_seconds)
     )
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), seconds)
 }

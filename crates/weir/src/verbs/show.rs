@@ -93,6 +93,11 @@ pub fn percent(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
 }
 
+/// `2.5 s`, or `-` where there is nothing to tell.
+pub fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), seconds)
+}
+
 /// How long ago a moment was, given in seconds since 1970.
 pub fn ago(moment: Option<u64>) -> String {
     let Some(moment) = moment else { return "never".to_owned() };

@@ -19,6 +19,7 @@ mod compression;
 mod edit;
 mod fake_server;
 mod framing;
+mod history;
 mod hosts;
 mod kill;
 mod kit;

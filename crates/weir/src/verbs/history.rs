@@ -1,0 +1,178 @@
+//! `weir history`, and how two times compare.
+
+use super::show::{bytes, optional, percent, seconds, short, table};
+use super::{Asked, query};
+use crate::cli::{Against, HistoryArgs, QueriesList};
+use anyhow::Result;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use weir_admin::{
+    Compared, ComparedQueries, ComparedQuery, HistoryPoint, HistoryShown, HistoryState, Period,
+};
+
+pub fn run(args: HistoryArgs) -> Result<()> {
+    let mut pairs = args.period.pairs();
+    pairs.extend(args.step.map(|step| ("step", step)));
+    Asked::new(&args.at)?.get(&query("/history", &pairs))?.show(totals)
+}
+
+/// The path that compares.
+pub fn comparison(list: &QueriesList, against: &Against) -> String {
+    let mut pairs = list.period.pairs();
+    pairs.extend(against.pairs());
+    pairs.extend(list.limit.map(|limit| ("limit", limit.to_string())));
+    let named = [("user", &list.user), ("schema", &list.schema)];
+    pairs.extend(named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
+    query("/queries/compare", &pairs)
+}
+
+const COLUMNS: [&str; 12] = [
+    "time",
+    ">statements/s",
+    ">errors",
+    ">hit ratio",
+    ">mean",
+    ">p95",
+    ">p99",
+    ">clients",
+    ">server",
+    ">in/s",
+    ">out/s",
+    ">cpu",
+];
+
+fn totals(shown: &HistoryShown) -> String {
+    let mut text = format!("{}, in steps of {}\n", time(&shown.period), step(shown.step_seconds));
+    match shown.points.is_empty() {
+        true => text.push_str("nothing was counted in this time\n"),
+        false => {
+            text.push('\n');
+            text.push_str(&table(&COLUMNS, shown.points.iter().map(row)));
+            text.push('\n');
+        }
+    }
+    text + &trouble(&shown.state)
+}
+
+fn row(point: &HistoryPoint) -> Vec<String> {
+    let per_second = |count: f64| match point.covered_seconds {
+        0.0 => 0.0,
+        covered => count / covered,
+    };
+    let looked_up = point.hits + point.misses;
+    vec![
+        moment(point.at),
+        rate(per_second(point.statements as f64)),
+        point.errors.to_string(),
+        percent((looked_up > 0).then(|| point.hits as f64 / looked_up as f64)),
+        optional(point.total.mean_seconds),
+        optional(point.total.p95_seconds),
+        optional(point.total.p99_seconds),
+        point.clients.to_string(),
+        point.server_connections.to_string(),
+        bytes(per_second(point.bytes_in as f64) as u64),
+        bytes(per_second(point.bytes_out as f64) as u64),
+        percent((point.covered_seconds > 0.0).then(|| per_second(point.cpu_seconds))),
+    ]
+}
+
+fn trouble(state: &HistoryState) -> String {
+    match &state.why {
+        Some(why) if !state.writing => format!("\nthe history is not written now: {}: {why}\n", state.file),
+        _ => String::new(),
+    }
+}
+
+/// How two times differ.
+pub fn compared(compared: &Compared) -> String {
+    let mut text = format!("now   {}\nthen  {}\n", time(&compared.now), time(&compared.then));
+    if compared.then.covered_seconds == 0.0 {
+        text.push_str("nothing was counted then, so that everything is new\n");
+    }
+    for (name, list) in [
+        ("new: came now and not then", &compared.new),
+        ("gone: came then and not now", &compared.gone),
+        ("slower: a mean greater by a quarter", &compared.slower),
+        ("more often: more by a quarter in the same time", &compared.more_often),
+    ] {
+        text.push_str(&format!("\n{name}\n{}\n", rows(list)));
+    }
+    text.push_str(&format!("\nunchanged: {} rows\n", compared.unchanged));
+    if compared.others_now + compared.others_then > 0 {
+        text.push_str(&format!(
+            "others: {} statements now and {} then have no row (history.digests); what is new or gone may be among them\n",
+            compared.others_now, compared.others_then
+        ));
+    }
+    text
+}
+
+const COMPARED: [&str; 12] = [
+    "id",
+    ">calls/s now",
+    ">then",
+    ">mean now",
+    ">then",
+    ">p95 now",
+    ">then",
+    ">time added",
+    ">calls added",
+    "user",
+    "schema",
+    "digest",
+];
+
+fn rows(list: &ComparedQueries) -> String {
+    if list.queries.is_empty() {
+        return "none".to_owned();
+    }
+    let mut text = table(&COMPARED, list.queries.iter().map(compared_row));
+    if (list.queries.len() as u64) < list.rows {
+        text.push_str(&format!("\n{} of {}: --limit shows more", list.queries.len(), list.rows));
+    }
+    text
+}
+
+fn compared_row(query: &ComparedQuery) -> Vec<String> {
+    let often = |often: Option<f64>| often.map_or_else(|| "-".to_owned(), rate);
+    vec![
+        query.id.clone(),
+        often(query.now.calls_per_second),
+        often(query.then.calls_per_second),
+        optional(query.now.total.mean_seconds),
+        optional(query.then.total.mean_seconds),
+        optional(query.now.total.p95_seconds),
+        optional(query.then.total.p95_seconds),
+        seconds(query.added_seconds),
+        query.added_calls.to_string(),
+        query.user.clone(),
+        query.schema.clone(),
+        short(&query.digest),
+    ]
+}
+
+/// `2026-11-22 14:00:00+01:00 to 2026-11-22 15:00:00+01:00, counted for 60 min of it`
+pub fn time(period: &Period) -> String {
+    let counted = seconds(period.covered_seconds);
+    format!("{} to {}, counted for {counted} of it", moment(period.from), moment(period.to))
+}
+
+/// In the zone of this machine.
+fn moment(at: u64) -> String {
+    let moment = i64::try_from(at).ok().and_then(|at| Timestamp::from_second(at).ok()).unwrap_or_default();
+    moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
+}
+
+fn step(seconds: u64) -> String {
+    weir_config::duration_text(std::time::Duration::from_secs(seconds))
+}
+
+/// `0.02`, `3.1`, `1200`
+fn rate(rate: f64) -> String {
+    match rate {
+        0.0 => "0".to_owned(),
+        rate if rate < 1.0 => format!("{rate:.2}"),
+        rate if rate < 100.0 => format!("{rate:.1}"),
+        rate => format!("{rate:.0}"),
+    }
+}

@@ -1,0 +1,332 @@
+//! What was counted over time, and that nothing about its file keeps clients from being served.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::api_kit::*;
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const POINT: &str = "SELECT `v` FROM `t` WHERE `id` = ?";
+const HISTORY: &str = "[history]\nfile = \"history.db\"\n";
+
+fn with_history(server: &Server) -> Weir {
+    weir_with(server, HISTORY)
+}
+
+fn db(weir: &Weir) -> PathBuf {
+    weir.home().join("history.db")
+}
+
+/// The row of point selects in a window.
+fn calls(weir: &Weir, schema: &str, window: &str) -> u64 {
+    let told = told_json(weir, &["queries", "--window", window, "--schema", schema, "--limit", "1000"]);
+    let rows = told["queries"].as_array().unwrap().iter();
+    rows.filter(|row| row["digest"] == POINT).map(|row| row["calls"].as_u64().unwrap()).sum()
+}
+
+/// All statements of the last hour, by minutes and by seconds.
+fn statements(weir: &Weir) -> [u64; 2] {
+    ["1m", "1s"].map(|step| {
+        let told = told_json(weir, &["history", "--window", "1h", "--step", step]);
+        told["points"].as_array().unwrap().iter().map(|point| point["statements"].as_u64().unwrap()).sum()
+    })
+}
+
+async fn select(client: &mut Client, times: u32) {
+    for id in 0..times {
+        client.run(&format!("SELECT v FROM t WHERE id = {id} /* 'secret-literal' */")).await.unwrap();
+    }
+}
+
+/// What all files of the history hold.
+fn bytes(weir: &Weir) -> Vec<u8> {
+    let entries = fs::read_dir(weir.home()).unwrap().map(|entry| entry.unwrap());
+    let of_history = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("history.db"));
+    of_history.flat_map(|entry| fs::read(entry.path()).unwrap()).collect()
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[tokio::test]
+async fn a_window_and_the_totals_tell_what_was_counted_and_a_reset_takes_nothing_of_it() {
+    for (flavor, server) in &both() {
+        table(server, "hi_window").await;
+        let mut weir = with_history(server);
+        let mut client = client(&weir, "hi_window").await;
+        select(&mut client, 20).await;
+        client.query("SELECT v FROM missing WHERE v = 'secret-literal'").await.unwrap();
+        assert_eq!(calls(&weir, "hi_window", "15m"), 20, "{flavor:?}");
+        let all = metric(&weir, "weir_commands_total{command=\"query\"}").await as u64;
+        assert_eq!(statements(&weir), [all, all], "{flavor:?}");
+        told(&weir, &["queries", "reset"]);
+        assert_eq!(calls(&weir, "hi_window", "15m"), 20, "{flavor:?}");
+        select(&mut client, 30).await;
+        assert_eq!(calls(&weir, "hi_window", "15m"), 50, "{flavor:?}");
+
+        let told_all = told_json(&weir, &["history", "--window", "10m", "--step", "10m"]);
+        let points = told_all["points"].as_array().unwrap();
+        let sum = |name: &str| points.iter().map(|point| point[name].as_f64().unwrap()).sum::<f64>();
+        assert_eq!((sum("errors"), sum("logins")), (1.0, 1.0), "{flavor:?}");
+        assert!(
+            sum("bytes_in") > 2000.0 && sum("bytes_out") > 2000.0 && sum("cpu_seconds") > 0.0,
+            "{points:?}"
+        );
+        assert_eq!(told_all["state"]["writing"], true);
+        let text = told(&weir, &["history", "--window", "10m"]);
+        assert!(text.contains("statements/s") && text.contains("in steps of 10s"), "{text}");
+        let text = told(&weir, &["queries", "--window", "10m"]);
+        assert!(text.contains(POINT) && text.contains("counted for"), "{text}");
+
+        assert_eq!(weir.terminate(PATIENCE).unwrap().code(), Some(0), "{flavor:?}");
+        let bytes = bytes(&weir);
+        assert!(holds(&bytes, POINT) && !holds(&bytes, "secret-literal"), "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn after_a_kill_under_load_weir_serves_at_once_and_the_history_is_there() {
+    for (flavor, server) in &both() {
+        table(server, "hi_kill").await;
+        let mut weir = with_history(server);
+        let mut first = client(&weir, "hi_kill").await;
+        select(&mut first, 100).await;
+        assert_eq!(calls(&weir, "hi_kill", "15m"), 100);
+        let before = statements(&weir);
+        let load: Vec<_> = {
+            let mut tasks = Vec::new();
+            for _ in 0..4 {
+                let mut client = client(&weir, "hi_kill").await;
+                tasks.push(tokio::spawn(async move {
+                    while client.run("SELECT v FROM t WHERE id = 1").await.is_ok() {}
+                }));
+            }
+            tasks
+        };
+        // Some seconds of the load are written without anybody asking.
+        let written = metric(&weir, "weir_history_written_total").await;
+        until("seconds are written", async || {
+            (metric(&weir, "weir_history_written_total").await > written + 3.0).then_some(())
+        })
+        .await;
+        weir.kill9().unwrap();
+        for task in load {
+            task.await.unwrap();
+        }
+        weir.restart().unwrap();
+        let mut again = client(&weir, "hi_kill").await;
+        select(&mut again, 7).await;
+        assert_eq!(calls(&weir, "hi_kill", "15m"), 107, "{flavor:?}");
+        let [minutes, seconds] = statements(&weir);
+        assert_eq!(minutes, seconds, "{flavor:?}: both are written together");
+        assert!(minutes > before[0] + 7 + 100, "{flavor:?}: {minutes} after {before:?}");
+        let check: String = Connection::open(db(&weir))
+            .unwrap()
+            .query_row("PRAGMA integrity_check", (), |row| row.get(0))
+            .unwrap();
+        assert_eq!(check, "ok", "{flavor:?}");
+        assert!(!weir.log().contains("corrupt"), "{}", weir.log());
+    }
+}
+
+/// Makes all of the history so many seconds older.
+fn age(path: &Path, seconds: u64) {
+    let connection = Connection::open(path).unwrap();
+    for table in ["minute", "second", "digest_minute"] {
+        connection.execute(&format!("UPDATE {table} SET at = at - {seconds}"), ()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn two_times_are_compared() {
+    for (flavor, server) in &both() {
+        table(server, "hi_compare").await;
+        let mut weir = with_history(server);
+        let mut one = client(&weir, "hi_compare").await;
+        select(&mut one, 10).await;
+        for _ in 0..10 {
+            one.run("SELECT id FROM t WHERE SLEEP(0.001) = 1").await.unwrap();
+        }
+        one.run("SELECT COUNT(*) FROM t").await.unwrap();
+        weir.terminate(PATIENCE).unwrap();
+        age(&db(&weir), 3600);
+        weir.restart().unwrap();
+        let mut two = client(&weir, "hi_compare").await;
+        select(&mut two, 4000).await;
+        for _ in 0..10 {
+            two.run("SELECT id FROM t WHERE SLEEP(0.02) = 1").await.unwrap();
+        }
+        two.run("SELECT MAX(id) FROM t").await.unwrap();
+        let compare = ["queries", "--window", "30m", "--compare", "1h", "--schema", "hi_compare"];
+        let found = told_json(&weir, &compare);
+        let texts = |list: &str| -> Vec<String> {
+            let rows = found[list]["queries"].as_array().unwrap().iter();
+            rows.map(|row| row["digest"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(texts("new"), ["SELECT MAX ( `id` ) FROM `t`"], "{flavor:?} {found:#}");
+        assert_eq!(texts("gone"), ["SELECT COUNT ( * ) FROM `t`"], "{flavor:?} {found:#}");
+        assert_eq!(texts("slower"), ["SELECT `id` FROM `t` WHERE `SLEEP` (?) = ?"], "{flavor:?} {found:#}");
+        assert!(texts("more_often").contains(&POINT.to_owned()), "{flavor:?} {found:#}");
+        let slower = &found["slower"]["queries"][0];
+        assert_eq!((&slower["now"]["calls"], &slower["then"]["calls"]), (&json!(10), &json!(10)));
+        // Three rows, and 19 ms more for each.
+        assert!(slower["added_seconds"].as_f64().unwrap() > 0.1, "{slower:#}");
+        let text = told(&weir, &compare);
+        assert!(text.contains("slower: ") && text.contains("SLEEP") && text.contains("then  20"), "{text}");
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let (from, to) = (now - 4200, now - 3000);
+        let path = format!("/api/v1/queries/compare?window=20m&against_from={from}&against_to={to}");
+        let (status, found): (u16, Value) =
+            request(&weir, &format!("GET {path}"), "Host: localhost\r\n", "").await;
+        assert_eq!((status, &found["gone"]["rows"]), (200, &json!(1)), "{flavor:?} {found:#}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_file_there_is_no_history_and_it_is_said() {
+    let (_, server) = &both()[0];
+    let weir = weir(server);
+    assert!(weir.log().contains("no history is kept"), "{}", weir.log());
+    let said = refused_with(&weir, &["history"]);
+    assert!(said.contains("history.file"), "{said}");
+    refused_with(&weir, &["queries", "--window", "15m"]);
+    told(&weir, &["queries"]);
+    assert!(!http(&weir, "/metrics").await.1.contains("weir_history"));
+}
+
+/// The state directory that systemd gives is where it goes by itself.
+#[tokio::test]
+async fn the_state_directory_is_used_where_there_is_one() {
+    let (_, server) = &both()[0];
+    let state = tempfile::tempdir().unwrap();
+    let text = config(&server.addr().to_string(), "");
+    let weir = Weir::config(text).env("STATE_DIRECTORY", state.path().display().to_string()).start().unwrap();
+    weir.wait_for_line("the history is written", PATIENCE).unwrap();
+    told(&weir, &["history"]);
+    assert!(state.path().join("weir-history.db").exists());
+}
+
+/// The reason that `/metrics` gives.
+async fn trouble(weir: &Weir) -> String {
+    let text = http(weir, "/metrics").await.1;
+    let lines = text.lines().filter_map(|line| line.strip_prefix("weir_history_trouble{reason=\""));
+    lines.filter_map(|line| line.strip_suffix("\"} 1")).collect()
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_or_is_not_ours_keeps_nobody_from_being_served() {
+    for (flavor, server) in &both() {
+        table(server, "hi_bad").await;
+        let mut weir = with_history(server);
+        weir.terminate(PATIENCE).unwrap();
+        let connection = Connection::open(db(&weir)).unwrap();
+        connection.execute_batch("PRAGMA user_version = 99").unwrap();
+        drop(connection);
+        let before = fs::read(db(&weir)).unwrap();
+        weir.restart().unwrap();
+        weir.wait_for_line("no history is written", PATIENCE).unwrap();
+        assert_eq!((trouble(&weir).await, metric(&weir, "weir_history_up").await), ("newer".to_owned(), 0.0));
+        let mut one = client(&weir, "hi_bad").await;
+        select(&mut one, 3).await;
+        let said = refused_with(&weir, &["history"]);
+        assert!(said.contains("a newer Weir"), "{said}");
+        weir.terminate(PATIENCE).unwrap();
+        assert_eq!(fs::read(db(&weir)).unwrap(), before, "{flavor:?}: it was not touched");
+
+        fs::write(db(&weir), "this is no database at all, and never was one; ".repeat(200)).unwrap();
+        weir.restart().unwrap();
+        weir.wait_for_line("it was set aside and is begun anew", PATIENCE).unwrap();
+        let mut two = client(&weir, "hi_bad").await;
+        select(&mut two, 3).await;
+        assert_eq!(calls(&weir, "hi_bad", "15m"), 3, "{flavor:?}");
+        assert_eq!(metric(&weir, "weir_history_corrupt_total").await, 1.0);
+        let names: Vec<_> =
+            fs::read_dir(weir.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let aside = names.iter().filter(|name| name.to_string_lossy().starts_with("history.db.corrupt-"));
+        assert_eq!(aside.count(), 1, "{names:?}");
+
+        let missing = weir_with(server, "[history]\nfile = \"missing/history.db\"\n");
+        missing.wait_for_line("no history is written", PATIENCE).unwrap();
+        assert_eq!(trouble(&missing).await, "unwritable");
+        select(&mut client(&missing, "hi_bad").await, 3).await;
+    }
+}
+
+#[tokio::test]
+async fn two_with_one_file_do_not_mix_and_the_second_goes_on_when_the_first_ends() {
+    let (_, server) = &both()[0];
+    table(server, "hi_two").await;
+    let mut one = with_history(server);
+    one.wait_for_line("the history is written", PATIENCE).unwrap();
+    let two = weir_with(server, &format!("[history]\nfile = \"{}\"\n", db(&one).display()));
+    two.wait_for_line("another Weir writes it", PATIENCE).unwrap();
+    assert_eq!(trouble(&two).await, "in_use");
+    select(&mut client(&two, "hi_two").await, 5).await;
+    one.terminate(PATIENCE).unwrap();
+    two.wait_for_line("the history is written again", PATIENCE).unwrap();
+    assert_eq!(trouble(&two).await, "");
+    // What it has counted meanwhile is not lost.
+    assert_eq!(calls(&two, "hi_two", "15m"), 5);
+}
+
+/// A disk of a megabyte. It needs root, as a container's tests have.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(folder.path())
+            .status();
+        mount.is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a Weir may still be ending.
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_once_and_clients_are_served() {
+    let Some(disk) = SmallDisk::new() else {
+        eprintln!("no tmpfs can be mounted here, so that no disk is full");
+        return;
+    };
+    for (flavor, server) in &both() {
+        let name = format!("hi_full_{}", format!("{flavor:?}").to_lowercase());
+        table(server, &name).await;
+        let file = disk.0.path().join(format!("{name}.db"));
+        let weir = weir_with(server, &format!("[history]\nfile = \"{}\"\n", file.display()));
+        let mut client = client(&weir, &name).await;
+        select(&mut client, 5).await;
+        assert_eq!(calls(&weir, &name, "15m"), 5, "{flavor:?}");
+        let filler = disk.0.path().join("filler");
+        // Writes what there is room for.
+        let _ = fs::write(&filler, vec![1u8; 2 << 20]);
+        until("the disk is full", async || {
+            select(&mut client, 1).await;
+            told(&weir, &["history"]);
+            weir.log().contains("no history is written").then_some(())
+        })
+        .await;
+        assert_eq!((trouble(&weir).await, metric(&weir, "weir_history_up").await), ("full".to_owned(), 0.0));
+        select(&mut client, 10).await;
+        fs::remove_file(&filler).unwrap();
+        weir.wait_for_line("the history is written again", PATIENCE).unwrap();
+        assert_eq!(weir.log().matches("no history is written").count(), 1, "{}", weir.log());
+        assert_eq!(trouble(&weir).await, "");
+        // Nothing was lost, for it was not long.
+        let all = metric(&weir, "weir_commands_total{command=\"query\"}").await as u64;
+        assert_eq!(statements(&weir), [all, all], "{flavor:?}");
+    }
+}
