@@ -158,6 +158,7 @@ fn limits(found: &Found) -> Limits {
         server_read_timeout: duration(found, "server_read_timeout"),
         drain_timeout: duration(found, "drain_timeout"),
         statement_bytes: size(found, "statement_bytes"),
+        statement_memory: size(found, "statement_memory"),
         tcp_keepalive: duration(found, "tcp_keepalive"),
         max_kills: number(found, "max_kills"),
         max_statements: number(found, "max_statements"),

@@ -172,6 +172,7 @@ fn limits(config: &Config) -> Vec<Setting<'static>> {
         shown("limits", "server_read_timeout", duration_text(limits.server_read_timeout)),
         shown("limits", "drain_timeout", duration_text(limits.drain_timeout)),
         shown("limits", "statement_bytes", bytes(limits.statement_bytes)),
+        shown("limits", "statement_memory", bytes(limits.statement_memory)),
         shown("limits", "tcp_keepalive", duration_text(limits.tcp_keepalive)),
         shown("limits", "max_kills", limits.max_kills),
         shown("limits", "max_statements", limits.max_statements),

@@ -29,8 +29,11 @@ pub struct Limits {
     pub server_read_timeout: Duration,
     /// After SIGTERM, what still runs is given this long. 30 s, below the usual 90 s of systemd.
     pub drain_timeout: Duration,
-    /// Bytes of a statement that Weir looks at. 64 KiB: a longer statement is forwarded unread past that.
+    /// Bytes of a statement that Weir looks at. 1 MiB: most that applications write at once is shorter, and reading it takes a millisecond.
     pub statement_bytes: usize,
+    /// Bytes of statements beyond 64 KiB that are held at once, of all sessions. 64 MiB: 64 of the longest. One that finds no room is
+    /// forwarded unread past 64 KiB.
+    pub statement_memory: usize,
     /// TCP keep-alive towards both sides: silence before the first probe. 60 s. 0 switches it off.
     pub tcp_keepalive: Duration,
     /// KILL connections made at once for clients that vanished, per worker. 8: a burst of aborts must not
@@ -54,7 +57,8 @@ impl Default for Limits {
             client_write_timeout: Duration::from_secs(60),
             server_read_timeout: Duration::ZERO,
             drain_timeout: Duration::from_secs(30),
-            statement_bytes: 64 * 1024,
+            statement_bytes: 1024 * 1024,
+            statement_memory: 64 * 1024 * 1024,
             tcp_keepalive: Duration::from_secs(60),
             max_kills: 8,
             max_statements: 16_382,

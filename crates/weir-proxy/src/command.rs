@@ -2,6 +2,7 @@
 
 use crate::analyse::{Asked, Meaning};
 use crate::codes::SPECIFIC_ACCESS_DENIED;
+use crate::long::AT_ONCE;
 use crate::prepared::Handled;
 use crate::ruled::Ruling;
 use crate::session::{Exit, Phase, Session};
@@ -43,11 +44,11 @@ impl Session {
                 }
                 Ok(if waits { 0 } else { len })
             }
-            Request::Begun { so_far, .. } => {
-                let limit = self.limits.statement_bytes.min(weir_net::SCRATCH / 2);
+            Request::Begun { header, so_far } => {
+                let limit = self.limits.statement_bytes.min(AT_ONCE);
                 let is_execution = matches!(so_far[0], com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
                 let is_wanted = must_be_whole(so_far[0]) || (is_execution && self.worker.shared.rules_act());
-                if is_wanted && bytes.len() < limit {
+                if is_wanted && (bytes.len() < limit || self.holds_long(header, so_far[0])) {
                     return Ok(0);
                 }
                 self.begun(cx, so_far, bytes)

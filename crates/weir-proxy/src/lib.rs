@@ -36,6 +36,7 @@ mod kill;
 mod link;
 mod live;
 mod login;
+mod long;
 mod names;
 mod observe;
 mod open;

@@ -18,6 +18,7 @@ use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
 use crate::live::Birth;
 use crate::login::{Identity, LoggedIn};
+use crate::long::Room;
 use crate::observe;
 use crate::open::Opened;
 use crate::overtime::Ending;
@@ -148,6 +149,8 @@ pub(crate) struct Session {
     pub held_up: Vec<u8>,
     /// `held_up` does not hold a request that can be judged: read more first.
     pub starved: bool,
+    /// The request at the front is longer than one read, and held until all of it is there.
+    pub long: Option<Room>,
     pub to_server: Unsent,
     pub to_client: Unsent,
     pub current: Current,
@@ -221,6 +224,7 @@ impl Session {
             up_seq,
             starved: early.is_empty(),
             held_up: early,
+            long: None,
             to_server: Unsent::default(),
             to_client: Unsent::default(),
             current: Current::none(now),

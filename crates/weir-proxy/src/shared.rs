@@ -3,6 +3,7 @@
 use crate::analytics::Digests;
 use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
+use crate::long::LongStatements;
 use crate::names::KnownNames;
 use crate::registry::Registry;
 use crate::results::ResultsKeys;
@@ -93,6 +94,7 @@ pub struct Shared {
     /// Passwords that are decrypted at once, each on a thread of its own: at most half of the cores, so that guessing
     /// cannot take them all.
     pub(crate) decrypting: Arc<tokio::sync::Semaphore>,
+    pub(crate) long: LongStatements,
     /// Clients logged in.
     clients: AtomicU32,
     draining: AtomicBool,
@@ -130,6 +132,7 @@ impl Shared {
             queue_watched: AtomicBool::new(false),
             probing: tokio::sync::Mutex::new(None),
             decrypting: Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1))),
+            long: LongStatements::default(),
             clients: AtomicU32::new(0),
             draining: AtomicBool::new(false),
         }

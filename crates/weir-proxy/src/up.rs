@@ -44,6 +44,9 @@ impl Session {
             let held = std::mem::take(&mut self.held_up);
             return self.take_requests(cx, &held);
         }
+        if self.lacks_long() {
+            return self.poll_long(cx);
+        }
         with_scratch(|scratch| {
             let held = self.held_up.len();
             scratch[..held].copy_from_slice(&self.held_up);
@@ -60,11 +63,14 @@ impl Session {
     }
 
     /// Handles the request at the front of `bytes` and holds what is behind it.
-    fn take_requests(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Turn, Exit> {
+    pub(crate) fn take_requests(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Turn, Exit> {
         let mut at = 0;
         loop {
             let taken = self.command(cx, &bytes[at..])?;
             at += taken;
+            if taken > 0 {
+                self.long = None;
+            }
             let unsent = !self.to_client.is_empty() || !self.to_server.is_empty();
             let next = self.exit.is_none() && self.phase == Phase::Idle && !unsent && !self.has_behind();
             if taken == 0 || !next {

@@ -117,9 +117,18 @@ pub(super) static LIMITS: Section = Section {
         size(
             "statement_bytes",
             KIB,
-            64 * KIB,
-            "\"64KiB\"",
-            "Bytes of a statement that Weir looks at, at most what a worker reads at a time. What follows is forwarded unread.",
+            8 * MIB,
+            "\"1MiB\"",
+            "Bytes of a statement that Weir looks at. A longer one is forwarded unread past its first 64 KiB. So is one beyond 64 KiB of a \
+             client that shares no connections, as long as no rule does more than cache, for nothing depends on the rest.",
+        ),
+        size(
+            "statement_memory",
+            0,
+            64 * 1024 * MIB,
+            "\"64MiB\"",
+            "Bytes of statements beyond 64 KiB that are held at once until they have come whole, of all clients. One that finds no room is \
+             treated as one that is too long.",
         ),
         time_or(
             "tcp_keepalive",

@@ -170,11 +170,33 @@ async fn a_text_too_long_to_look_at_is_denied_where_a_rule_may_match() {
     for (_, server) in both() {
         fixture(&server, "rule_deny4").await;
         for mode in MODES {
-            let weir = sharing(&server, 4, mode, &rules("rule_deny4"));
-            let long = format!("SELECT '{}'; TRUNCATE t", "x".repeat(200_000));
-            let options = app(weir.addr()).database("rule_deny4").with(Caps::MULTI_STATEMENTS);
-            let mut client = options.connect().await.unwrap();
-            denied(&client.query(&long).await.unwrap(), "drops");
+            for (length, room) in [(1_100_000, ""), (200_000, "[limits]\nstatement_memory = \"100KiB\"\n")] {
+                let weir = sharing(&server, 4, mode, &format!("{room}{}", rules("rule_deny4")));
+                let long = format!("SELECT '{}'; TRUNCATE t", "x".repeat(length));
+                let options = app(weir.addr()).database("rule_deny4").with(Caps::MULTI_STATEMENTS);
+                let mut client = options.connect().await.unwrap();
+                denied(&client.query(&long).await.unwrap(), "drops");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_text_is_looked_at_to_its_end() {
+    for (flavor, server) in both() {
+        fixture(&server, "rule_deny6").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, &rules("rule_deny6"));
+            let mut client = client(&weir, "rule_deny6").await;
+            for length in [66_000, 131_072, 300_000, 1_000_000] {
+                let value = "x".repeat(length);
+                let what = format!("{flavor:?} {mode} {length}");
+                let told = row(&mut client, &format!("SELECT LENGTH('{value}')")).await;
+                assert_eq!(told, length.to_string(), "{what}");
+                denied(&client.query(&format!("SELECT '{value}', 'drop  table'")).await.unwrap(), "drops");
+                denied(&client.query(&format!("SELECT '{value}' FROM secret")).await.unwrap(), "table");
+                assert_eq!(row(&mut client, "SELECT 7").await, "7", "{what}");
+            }
         }
     }
 }

@@ -216,3 +216,32 @@ async fn p25_pins_leave_the_rest_of_the_connections_to_single_statements() {
         two.run("COMMIT").await.unwrap();
     }
 }
+
+/// A statement that does not fit into one read is seen whole, and pins no more than a short one; one that is beyond the limit does.
+#[tokio::test]
+async fn a_long_statement_pins_only_where_it_is_not_seen_whole() {
+    for (flavor, server) in &both() {
+        database(server, "sh_long", &["CREATE TABLE t (i INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)"]).await;
+        let limits = "[limits]\nstatement_bytes = \"2MiB\"\nstatement_memory = \"3MiB\"\n";
+        let weir = sharing(server, 2, "", limits);
+        let [mut one, mut two] = clients(&weir, "sh_long").await;
+        for length in [60_000, 65_536, 131_072, 400_000, 2_000_000] {
+            let sql = format!("INSERT INTO t (v) VALUES ('{}')", "x".repeat(length));
+            let what = format!("{flavor:?} {length}");
+            one.run(&sql).await.unwrap();
+            free(&mut one, &what).await;
+            turn(&mut two).await;
+            let stored = row(&mut one, "SELECT LENGTH(v) FROM t ORDER BY i DESC LIMIT 1").await;
+            assert_eq!(stored, length.to_string(), "{what}");
+        }
+        // The room of those before is free again, or this would find none.
+        for _ in 0..3 {
+            one.run(&format!("INSERT INTO t (v) VALUES ('{}')", "y".repeat(2_000_000))).await.unwrap();
+            free(&mut one, "one after the other").await;
+        }
+        one.run(&format!("INSERT INTO t (v) VALUES ('{}')", "z".repeat(2_100_000))).await.unwrap();
+        pinned(&mut one, "unknown_statement", "beyond the limit").await;
+        let rows = row(&mut two, "SELECT COUNT(*) FROM t WHERE LENGTH(v) > 2000000").await;
+        assert_eq!(rows, "1", "{flavor:?}");
+    }
+}
