@@ -40,6 +40,7 @@ for family in mariadb mysql; do
   # Alone: healthy clients are timed.
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
 done
+WEIR_BIN=$built/weir stage "the API against its document" scripts/schemathesis.sh
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 15 --seed 1
 summary

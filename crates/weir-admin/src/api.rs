@@ -23,7 +23,7 @@ use axum::{Json, Router, middleware};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, OpenApi as Document, Ref, RefOr, Response as Answer, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -80,10 +80,37 @@ impl Modify for Doors {
                     (operation, need(&method, &format!("/api/v1{path}")))
                 {
                     say_what_is_needed(operation, role);
+                    say_what_is_read(operation);
                 }
             }
         }
     }
+}
+
+/// What is refused before a handler is asked: a body that is none, an If-Match that is none.
+fn say_what_is_read(operation: &mut Operation) {
+    let headed = operation
+        .parameters
+        .iter()
+        .flatten()
+        .any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == "If-Match"));
+    let mut refusals = vec![(Code::Internal, "`internal`: a bug of Weir")];
+    if headed || operation.request_body.is_some() {
+        refusals.push((Code::BadRequest, "`bad_request`"));
+    }
+    if operation.request_body.is_some() {
+        refusals.push((Code::TooLarge, "`too_large`: the body has more than 1 MiB"));
+        refusals.push((Code::NotJson, "`not_json`: the body is not declared as `application/json`"));
+    }
+    for (code, text) in refusals {
+        let status = code.status().as_str().to_owned();
+        operation.responses.responses.entry(status).or_insert_with(|| RefOr::T(error(text)));
+    }
+}
+
+fn error(text: &str) -> Answer {
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    ResponseBuilder::new().description(text).content("application/json", body).build()
 }
 
 fn say_what_is_needed(operation: &mut Operation, role: Role) {
@@ -94,9 +121,7 @@ fn say_what_is_needed(operation: &mut Operation, role: Role) {
         ("403", "`role_too_low`, `forbidden_host`, `forbidden_origin`"),
         ("429", "`too_many_failures`"),
     ] {
-        let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-        let response = ResponseBuilder::new().description(text).content("application/json", body).build();
-        operation.responses.responses.insert(status.to_owned(), RefOr::T(response));
+        operation.responses.responses.insert(status.to_owned(), RefOr::T(error(text)));
     }
 }
 

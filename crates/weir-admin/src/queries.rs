@@ -140,6 +140,7 @@ pub struct QueryCounts {
     /// met sixteen others.
     pub errors: u64,
     #[serde(deserialize_with = "numbered")]
+    #[schema(value_type = BTreeMap<String, u64>)]
     pub error_codes: BTreeMap<u16, u64>,
     pub rows_sent: u64,
     pub rows_affected: u64,

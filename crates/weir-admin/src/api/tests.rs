@@ -151,6 +151,38 @@ async fn a_body_is_json_of_a_mebibyte_at_most() {
     assert_eq!(api.refused(Method::POST, "/test", chunks).await, (413, "too_large".to_owned()));
 }
 
+/// Also of routes that are added later, for the document lists them.
+#[tokio::test]
+async fn every_route_with_a_body_bounds_it_and_says_so() {
+    let api = Api::new();
+    let document = serde_json::to_value(openapi()).unwrap();
+    let long = Bytes::from(vec![b' '; input::BODY_BYTES / 2 + 1]);
+    let mut seen = 0;
+    for operation in operations(&document) {
+        let (method, path) = operation.split_once(' ').unwrap();
+        let described = &document["paths"][path][method.to_lowercase()];
+        if described.get("requestBody").is_none() {
+            continue;
+        }
+        seen += 1;
+        let path = path.replace("{name}", "one").replace("{id}", "1");
+        let method: Method = method.parse().unwrap();
+        let chunks = Body::new(Chunks(vec![long.clone(); 2]));
+        for body in [Body::from(long.repeat(2)), chunks] {
+            assert_eq!(
+                api.refused(method.clone(), &path, body).await,
+                (413, "too_large".to_owned()),
+                "{operation}"
+            );
+        }
+        for status in ["400", "413", "415"] {
+            assert!(described["responses"].get(status).is_some(), "{operation} does not tell of {status}");
+        }
+    }
+    assert!(seen >= 8, "{seen}");
+    assert_eq!(api.asked(), Vec::<String>::new());
+}
+
 /// A body whose length is not told before it.
 struct Chunks(Vec<Bytes>);
 
@@ -182,7 +214,7 @@ async fn the_document_lists_what_is_there() {
     let api = Api::new();
     let (status, document) = api.ask(Method::GET, "/openapi.json", "").await;
     assert_eq!(status, 200);
-    assert!(document["openapi"].as_str().unwrap().starts_with("3."));
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
     let expected = [
         "GET /rules",
         "POST /rules",

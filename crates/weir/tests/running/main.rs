@@ -16,6 +16,7 @@ mod cache_kit;
 mod capabilities;
 mod command_line;
 mod compression;
+mod config_race;
 mod edit;
 mod fake_server;
 mod framing;

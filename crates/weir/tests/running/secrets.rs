@@ -3,13 +3,18 @@
 use std::fs;
 use std::process::Command;
 
+use crate::api_kit::*;
 use crate::kit::*;
+use crate::sharing_kit::*;
 
 const CANARIES: [&str; 6] =
     ["canary-listed", "canary-previous", "canary-through", "canary-wrong", "canary-changed", "canary-reload"];
 
+/// What stands in the statements of clients, and in no digest.
+const LITERALS: [&str; 4] = ["canary-literal", "canary-param", "canary-comment", "480915162342"];
+
 fn clean(what: &str, text: &str) {
-    for canary in CANARIES {
+    for canary in CANARIES.iter().chain(&LITERALS) {
         assert!(!text.contains(canary), "{canary} in {what}:\n{text}");
     }
 }
@@ -76,4 +81,104 @@ fn weir_check_quotes_no_password() {
         clean("weir check", &String::from_utf8_lossy(&output.stderr));
         clean("weir check", &String::from_utf8_lossy(&output.stdout));
     }
+}
+
+/// Every page and every verb, after statements of all sorts: no secret, no literal.
+#[tokio::test]
+async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "canary", &["CREATE TABLE t (id BIGINT, v VARCHAR(40))"]).await;
+    let mut admin = app(server.addr()).connect().await.unwrap();
+    admin.run("CREATE OR REPLACE USER canary1 IDENTIFIED BY 'canary-listed'").await.unwrap();
+    admin.run("GRANT ALL ON canary.* TO canary1").await.unwrap();
+    let certs = server.certs();
+    let more = format!(
+        "[log]\nlevel = \"trace\"\n[tls]\ncert = \"{}\"\nkey = \"{}\"\n[pool]\nsharing = \"transaction\"\n\
+         [[user]]\nname = \"canary1\"\npassword = \"canary-listed\"\nprevious = \"canary-previous\"\n\
+         [[rule]]\nname = \"no\"\nmatch = {{ pattern = \"(?i)delete\" }}\ndeny = \"not here\"\n\
+         [[rule]]\nname = \"reads\"\nmatch = {{ kind = \"read\", schema = \"canary\" }}\ncache = {{ ttl = \"1h\" }}\n",
+        certs.server_cert.display(),
+        certs.server_key.display()
+    );
+    let mut weir = weir_with(&server, &more);
+    let options = ConnectOptions::tcp(weir.addr(), "canary1", "canary-listed").database("canary");
+    let mut client = options.clone().tls(Tls::Unverified).connect().await.unwrap();
+    for sql in [
+        "INSERT INTO t VALUES (480915162342, 'canary-literal')",
+        "SELECT v FROM t WHERE v = 'canary-literal' AND id = 480915162342",
+        "SELECT v FROM t WHERE v = 'canary-literal' AND id = 480915162342",
+        "SELECT /* canary-comment */ v FROM t WHERE v = \"canary-literal\"",
+        "SELECT v FRM t WHERE v = 'canary-literal'",
+        "DELETE FROM t WHERE v = 'canary-literal'",
+        "SET @a = 'canary-literal'",
+        "SET SESSION time_zone = 'canary-literal'",
+        "KILL 'canary-literal'",
+        "SELECT v FROM t WHERE id = 'canary-literal",
+    ] {
+        client.query(sql).await.unwrap();
+    }
+    let prepared = client.prepare("SELECT v FROM t WHERE v = ? AND v <> 'canary-literal'").await.unwrap();
+    let params = [weir_testkit::client::command::Param::Text("canary-param".to_owned())];
+    for _ in 0..2 {
+        execute(&mut client, prepared.id, &params, true).await;
+    }
+    refusal(ConnectOptions::tcp(weir.addr(), "canary1", "canary-wrong").connect().await);
+    weir.reload(&config(
+        &server.addr().to_string(),
+        &more.replace("reads\"", "reads\"\nttl = \"canary-reload\""),
+    ))
+    .unwrap();
+    weir.wait_for_line("reload_refused", PATIENCE).unwrap();
+    weir.reload(&config(&server.addr().to_string(), &more)).unwrap();
+    weir.wait_for_line("configuration reloaded", PATIENCE).unwrap();
+
+    let host = format!("Host: {}\r\n", weir.admin_addr());
+    let (_, document) = request(&weir, "GET /api/v1/openapi.json", &host, "").await;
+    let queries = told_json(&weir, &["queries"]);
+    let digest = queries["queries"][0]["id"].as_str().unwrap_or_else(|| panic!("{queries}")).to_owned();
+    for page in ["/metrics", "/readyz", "/healthz"] {
+        clean(page, &http(&weir, page).await.1);
+    }
+    let mut pages = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let path = path
+            .replace("/rules/{name}", "/rules/reads")
+            .replace("/queries/{id}", &format!("/queries/{digest}"));
+        if item.get("get").is_some() {
+            pages += 1;
+            clean(&path, &request(&weir, &format!("GET /api/v1{path}"), &host, "").await.1.to_string());
+        }
+    }
+    assert!(pages >= 8, "{pages}");
+    let key = std::fs::read_to_string(&certs.server_key).unwrap();
+    let key = key.lines().nth(1).unwrap();
+    let mut said = String::new();
+    for args in [
+        &["rules", "list"][..],
+        &["rules", "show", "reads"],
+        &["cache", "stats"],
+        &["queries"],
+        &["queries", "--quadrants"],
+        &["queries", "show", &digest],
+        &["sessions"],
+        &["advise", "pins"],
+        &["explain", "SELECT v FROM t", "--user", "canary1", "--schema", "canary"],
+        &["rules", "test", "SELECT v FROM t"],
+        &["reload"],
+        &["check"],
+        &["token", "list"],
+    ] {
+        let text = told(&weir, args);
+        clean(&args.join(" "), &text);
+        said.push_str(&text);
+    }
+    assert!(
+        said.contains("SELECT `v` FROM `t` WHERE `v` = ?"),
+        "the statements were not counted at all: {said}"
+    );
+    drop(client);
+    weir.terminate(PATIENCE).unwrap();
+    clean("the log", &weir.log());
+    assert!(!weir.log().contains(key) && !said.contains(key), "the TLS key shows");
+    assert!(weir.log().contains("canary1") && weir.log().len() > 2000, "the log is not there at all");
 }
