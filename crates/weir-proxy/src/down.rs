@@ -291,7 +291,7 @@ impl Session {
 
     /// Passes on what came; `last`: with it the answer is complete.
     fn pass_on(&mut self, cx: &mut Context<'_>, bytes: &[u8], last: bool) -> io::Result<()> {
-        match self.overtime_told(bytes).filter(|_| last) {
+        match last.then(|| self.overtime_told(bytes)).flatten() {
             Some(told) => self.to_client.send(&mut self.client, cx, &told),
             None => self.to_client.send(&mut self.client, cx, bytes),
         }

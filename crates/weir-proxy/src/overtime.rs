@@ -97,7 +97,7 @@ impl Session {
     }
 
     /// What the client is told in place of the end of an answer, where that is that a KILL has ended the statement.
-    pub(crate) fn overtime_told(&self, answer: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn overtime_told(&mut self, answer: &[u8]) -> Option<Vec<u8>> {
         let running = self.ruled.running.as_ref().filter(|running| running.ending == Ending::Sent)?;
         let (rule, limit) = running.timeout?;
         let at =
@@ -119,6 +119,7 @@ impl Session {
             }
         };
         self.worker.stats().own_error(err.code);
+        self.tally.errs(err.code);
         let mut told = answer.get(..at)?.to_vec();
         put_packet(&mut told, *answer.get(at + 3)?, &err.to_payload());
         Some(told)

@@ -297,7 +297,8 @@ impl Session {
     /// A server has answered. Times as in [`weir_stats::WorkerStats::command_done`].
     #[inline]
     pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64) {
-        let error = self.walker.error();
+        // What the client was told, where Weir has put that in the place of the server's.
+        let error = self.tally.error.take().or(self.walker.error());
         let source = std::mem::take(&mut self.tally.source);
         let ask = std::mem::take(&mut self.tally.ask);
         let Some(slot) = self.tally.slot else { return };

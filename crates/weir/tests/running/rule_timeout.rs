@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::api_kit::told_json;
 use crate::cache_kit::MODES;
 use crate::kit::*;
 use crate::sharing_kit::*;
@@ -41,6 +42,12 @@ async fn a_statement_that_runs_too_long_is_ended_and_its_transaction_is_not() {
             client.run("ROLLBACK").await.unwrap();
             assert_eq!(row(&mut client, "SELECT CONNECTION_ID()").await, id, "{flavor:?} {mode}");
             assert_eq!(metric(&weir, "weir_rule_timed_out_total{rule=\"slow\"}").await, 2.0);
+            // The error is counted that the client was told.
+            let queries = told_json(&weir, &["queries", "--schema", "rule_timeout1"]);
+            let code = if flavor == Flavor::MySql { "3024" } else { "1969" };
+            let codes =
+                queries["queries"].as_array().unwrap().iter().filter_map(|row| row["error_codes"].get(code));
+            assert_eq!(codes.collect::<Vec<_>>(), [&serde_json::json!(2)], "{queries}");
             // Nothing of it runs any more.
             let mut direct = app(server.addr()).connect().await.unwrap();
             let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%''SLOW%SLEEP(60)%' \
@@ -73,7 +80,10 @@ async fn p43_a_kill_that_comes_late_meets_no_other_statement() {
                 }
             }
             let killed = metric(&weir, "weir_rule_timed_out_total{rule=\"ends\"}").await;
-            assert!(killed > 0.0, "no KILL was sent in any round ({ended} ended)");
+            assert!(
+                killed > f64::from(ended),
+                "no KILL came late: {killed} were sent, {ended} statements ended"
+            );
         }
     }
 }
