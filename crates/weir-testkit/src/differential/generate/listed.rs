@@ -133,6 +133,8 @@ fn cut_short(action: &mut Action, slots: &mut Slots) {
         Action::Execute { slot, params, .. } => {
             params.is_empty() && slots.texts.get(slot).is_some_and(|text| text.contains(&b'?'))
         }
+        // Nor does it see that an id is cut.
+        Action::Uncertain { code: command::STMT_FETCH | command::STMT_RESET, body } => body.len() < 4,
         _ => false,
     };
     if ends_early {
