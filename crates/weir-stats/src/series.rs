@@ -11,7 +11,7 @@ mod ledger;
 mod point;
 
 pub use clock::{Clock, Keep, Moment, Retention, Step, Tick};
-pub use code::{decode_histogram, decode_sums, encode_histogram, encode_sums};
+pub use code::{add_encoded, decode_histogram, decode_sums, encode_histogram, encode_sums};
 pub use compare::{Change, Comparison, Row, compare};
 pub use ledger::{Ledger, Minute};
 pub use point::{Point, Reading};

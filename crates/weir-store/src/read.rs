@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use weir_model::DigestId;
 use weir_stats::digests::{DigestText, Line, Origin, Report, Sums};
-use weir_stats::series::{Point, decode_sums, encode_sums};
+use weir_stats::series::{Point, add_encoded, decode_sums, encode_sums};
 
 use crate::file;
 use crate::trouble::{Kind, Trouble};
@@ -19,6 +19,8 @@ use crate::write::{COLUMNS, corrupt, point_of};
 const LONGEST: Duration = Duration::from_secs(30);
 /// Digests and origins of a period that are told apart while it is read; what is met beyond them counts with the others.
 const APART_MAX: usize = 50_000;
+/// Those of them that are added up in a form that is quick and large: 40 MB at most.
+const QUICK_MAX: usize = 5_000;
 /// Those that are told, by the time that they took.
 const LINES_MAX: usize = 10_000;
 /// Rows between two looks at the clock.
@@ -90,24 +92,48 @@ struct Found {
     other: Sums,
 }
 
-/// Counts of one digest and origin, as few bytes: there may be many.
+/// Counts of one digest and origin.
 struct Gathered {
     total_us: u64,
     first: u64,
     last: u64,
-    sums: Vec<u8>,
+    sums: Held,
+}
+
+/// As few bytes, for there may be many, or as 8 KiB to which it is quick to add, for those that come again.
+enum Held {
+    Short(Vec<u8>),
+    Long(Box<Sums>),
 }
 
 impl Gathered {
     fn sums(&self) -> Result<Sums, Trouble> {
-        let sums = read_sums(&self.sums)?;
+        let sums = match &self.sums {
+            Held::Short(bytes) => read_sums(bytes)?,
+            Held::Long(sums) => Sums::clone(sums),
+        };
         Ok(Sums { first_seen: self.first, last_seen: self.last, ..sums })
+    }
+
+    /// `may_grow` allows it to take more memory. Returns whether it has.
+    fn add(&mut self, bytes: &[u8], may_grow: bool) -> Result<bool, Trouble> {
+        let held = match &mut self.sums {
+            Held::Long(sums) => return add_sums(sums, bytes).map(|()| false),
+            Held::Short(held) => held,
+        };
+        let mut sums = read_sums(held)?;
+        add_sums(&mut sums, bytes)?;
+        self.sums = match may_grow {
+            true => Held::Long(Box::new(sums)),
+            false => Held::Short(encode_sums(&sums)),
+        };
+        Ok(may_grow)
     }
 }
 
 fn gather(connection: &Connection, from: u64, to: u64) -> Result<Found, Trouble> {
     let mut found = Found { apart: HashMap::new(), other: Sums::default() };
-    let mut bound = Bound::new();
+    let (mut bound, mut grown) = (Bound::new(), 0);
     let text =
         "SELECT at, digest, origin, total_us, sums FROM digest_minute WHERE at >= ? AND at < ? ORDER BY at";
     let mut statement = connection.prepare(text)?;
@@ -119,23 +145,27 @@ fn gather(connection: &Connection, from: u64, to: u64) -> Result<Found, Trouble>
         let is_full = found.apart.len() >= APART_MAX;
         match found.apart.get_mut(&key) {
             Some(gathered) => {
-                let mut sums = read_sums(&gathered.sums)?;
-                sums.merge(&read_sums(bytes)?);
-                gathered.sums = encode_sums(&sums);
+                grown += usize::from(gathered.add(bytes, grown < QUICK_MAX)?);
                 gathered.total_us += total_us;
                 gathered.last = at;
             }
             None if key == (0, 0) || is_full => {
-                let sums = Sums { first_seen: at, last_seen: at, ..read_sums(bytes)? };
-                found.other.merge(&sums);
+                add_sums(&mut found.other, bytes)?;
+                found.other.first_seen = found.other.first_seen.min(at);
+                found.other.last_seen = at;
             }
             None => {
-                let gathered = Gathered { total_us, first: at, last: at, sums: bytes.to_vec() };
+                let sums = Held::Short(bytes.to_vec());
+                let gathered = Gathered { total_us, first: at, last: at, sums };
                 found.apart.insert(key, gathered);
             }
         }
     }
     Ok(found)
+}
+
+fn add_sums(sums: &mut Sums, bytes: &[u8]) -> Result<(), Trouble> {
+    add_encoded(sums, bytes).ok_or_else(|| corrupt(&"counts of a digest cannot be read"))
 }
 
 fn read_sums(bytes: &[u8]) -> Result<Sums, Trouble> {

@@ -59,7 +59,7 @@ pub(super) static HISTORY: Section = Section {
                 Kind::Count { min: 10, max: 2_000 },
                 Default::Is("100"),
                 "Digests of each minute, by user, schema and server: those that took most of the clients' time. The others \
-                 are kept as one sum. A row takes some 150 bytes in the file, so 100 a minute take about 650 MiB in 30 days.",
+                 are kept as one sum. A row takes some 170 bytes in the file, so 100 a minute take about 700 MiB in 30 days.",
             ),
             ONCE,
         ),

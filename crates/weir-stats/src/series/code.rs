@@ -1,7 +1,5 @@
 //! Counts as few bytes: numbers of seven bits a byte, and only what is not zero. Files hold this, so it is read with care.
 
-use std::collections::BTreeMap;
-
 use crate::digests::Sums;
 use crate::histogram::HistogramSnapshot;
 
@@ -14,7 +12,8 @@ pub fn encode_histogram(histogram: &HistogramSnapshot) -> Vec<u8> {
 
 /// `None` if the bytes are not what [`encode_histogram`] makes.
 pub fn decode_histogram(mut bytes: &[u8]) -> Option<HistogramSnapshot> {
-    let histogram = take_histogram(&mut bytes)?;
+    let mut histogram = HistogramSnapshot::default();
+    add_histogram(&mut histogram, &mut bytes)?;
     bytes.is_empty().then_some(histogram)
 }
 
@@ -33,26 +32,34 @@ pub fn encode_sums(sums: &Sums) -> Vec<u8> {
 }
 
 /// `None` if the bytes are not what [`encode_sums`] makes.
-pub fn decode_sums(mut bytes: &[u8]) -> Option<Sums> {
-    let bytes = &mut bytes;
+pub fn decode_sums(bytes: &[u8]) -> Option<Sums> {
     let mut sums = Sums::default();
+    add_encoded(&mut sums, bytes)?;
+    Some(sums)
+}
+
+/// Adds what [`encode_sums`] has made. If the bytes are something else it is `None`, and some of them may be added.
+pub fn add_encoded(sums: &mut Sums, mut bytes: &[u8]) -> Option<()> {
+    let bytes = &mut bytes;
     for number in sums.numbers_mut() {
-        *number = take(bytes)?;
+        *number = number.wrapping_add(take(bytes)?);
     }
     for times in [&mut sums.total, &mut sums.queue, &mut sums.server] {
-        *times = take_histogram(bytes)?;
+        add_histogram(times, bytes)?;
     }
-    let codes = take_pairs(bytes, usize::from(u16::MAX) + 1)?;
-    sums.codes = codes
-        .into_iter()
-        .map(|(code, n)| Some((u16::try_from(code).ok()?, n)))
-        .collect::<Option<BTreeMap<_, _>>>()?;
+    for _ in 0..take_count(bytes, usize::from(u16::MAX) + 1)? {
+        let (code, count) = (u16::try_from(take(bytes)?).ok()?, take(bytes)?);
+        let sum = sums.codes.entry(code).or_default();
+        *sum = sum.wrapping_add(count);
+    }
     for reasons in sums.by_reason_mut() {
-        for (reason, count) in take_pairs(bytes, reasons.len())? {
-            *reasons.get_mut(usize::try_from(reason).ok()?)? = count;
+        for _ in 0..take_count(bytes, reasons.len())? {
+            let (reason, count) = (usize::try_from(take(bytes)?).ok()?, take(bytes)?);
+            let sum = reasons.get_mut(reason)?;
+            *sum = sum.wrapping_add(count);
         }
     }
-    bytes.is_empty().then_some(sums)
+    bytes.is_empty().then_some(())
 }
 
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
@@ -89,12 +96,8 @@ fn put_pairs(bytes: &mut Vec<u8>, pairs: &[(u64, u64)]) {
     });
 }
 
-fn take_pairs(bytes: &mut &[u8], most: usize) -> Option<Vec<(u64, u64)>> {
-    let count = take(bytes)?;
-    if count > most as u64 {
-        return None;
-    }
-    (0..count).map(|_| Some((take(bytes)?, take(bytes)?))).collect()
+fn take_count(bytes: &mut &[u8], most: usize) -> Option<usize> {
+    usize::try_from(take(bytes)?).ok().filter(|count| *count <= most)
 }
 
 fn put_histogram(bytes: &mut Vec<u8>, histogram: &HistogramSnapshot) {
@@ -108,11 +111,11 @@ fn put_histogram(bytes: &mut Vec<u8>, histogram: &HistogramSnapshot) {
     }
 }
 
-fn take_histogram(bytes: &mut &[u8]) -> Option<HistogramSnapshot> {
-    let mut histogram = HistogramSnapshot::default();
+fn add_histogram(histogram: &mut HistogramSnapshot, bytes: &mut &[u8]) -> Option<()> {
     histogram.add_sum(take(bytes)?);
     let mut next = 0usize;
-    for (gap, count) in take_pairs(bytes, HistogramSnapshot::BUCKETS)? {
+    for _ in 0..take_count(bytes, HistogramSnapshot::BUCKETS)? {
+        let (gap, count) = (take(bytes)?, take(bytes)?);
         let bucket = usize::try_from(gap).ok()?.checked_add(next)?;
         if bucket >= HistogramSnapshot::BUCKETS {
             return None;
@@ -120,5 +123,5 @@ fn take_histogram(bytes: &mut &[u8]) -> Option<HistogramSnapshot> {
         histogram.add_bucket(bucket, count);
         next = bucket + 1;
     }
-    Some(histogram)
+    Some(())
 }

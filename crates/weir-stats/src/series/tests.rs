@@ -338,6 +338,10 @@ proptest! {
     #[test]
     fn what_is_written_is_read_again(sums in some_sums()) {
         prop_assert_eq!(decode_sums(&encode_sums(&sums)), Some(sums.clone()));
+        let (mut twice, mut added) = (sums.clone(), sums.clone());
+        twice.merge(&sums);
+        prop_assert_eq!(add_encoded(&mut added, &encode_sums(&sums)), Some(()));
+        prop_assert_eq!(added, twice);
         prop_assert_eq!(decode_histogram(&encode_histogram(&sums.total)), Some(sums.total));
     }
 
