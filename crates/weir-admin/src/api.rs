@@ -13,6 +13,7 @@ mod queries;
 mod reload;
 mod rules;
 mod sessions;
+mod status;
 
 use std::sync::Arc;
 
@@ -50,6 +51,7 @@ use crate::error::{ApiError, Code};
         (name = "history", description = "What was counted over time, as far as there is a file for it."),
         (name = "explain", description = "Nothing is run."),
         (name = "configuration"),
+        (name = "status"),
         (name = "sessions", description = "Clients that are logged in now."),
         (name = "advise", description = "What Weir advises to change."),
     )
@@ -167,6 +169,7 @@ fn parts() -> (Router<Controls>, Document) {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::show))
         .routes(routes!(sessions::kill))
+        .routes(routes!(status::show))
         .routes(routes!(advise::pins))
         .routes(routes!(advise::cache))
         .routes(routes!(advise::cache_of))

@@ -12,6 +12,7 @@ use crate::history::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
 use crate::sessions::{KillWhat, Session, SessionKilled, Sessions, SessionsAsked};
+use crate::status::Status;
 
 /// A body without anything in it: `{}`.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -118,6 +119,9 @@ pub trait Control: Send + Sync + 'static {
     /// # Errors
     /// When there is none, or it has ended.
     fn session(&self, id: &str) -> Result<Session, ApiError>;
+
+    /// How Weir is.
+    fn status(&self) -> Status;
 
     /// Tells a session to end, or to end its statement.
     ///

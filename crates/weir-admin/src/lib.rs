@@ -19,6 +19,7 @@ mod routes;
 mod rules;
 mod serve;
 mod sessions;
+mod status;
 #[cfg(test)]
 mod testing;
 
@@ -49,6 +50,10 @@ pub use serve::serve;
 pub use sessions::{
     KillAsked, KillWhat, Session, SessionKilled, SessionSort, SessionState, SessionStatement, Sessions,
     SessionsAsked,
+};
+pub use status::{
+    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status, Traffic,
+    Warning, WarningKind,
 };
 pub use weir_stats::Readiness;
 use weir_stats::Stats;

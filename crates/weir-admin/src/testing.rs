@@ -205,6 +205,47 @@ impl Control for Fake {
         Ok(session())
     }
 
+    fn status(&self) -> Status {
+        Status {
+            version: "1.2.3".to_owned(),
+            started: 1,
+            uptime_seconds: 2.0,
+            config_file: None,
+            draining: false,
+            server: ServerStatus {
+                name: "main".to_owned(),
+                address: "127.0.0.1:3306".to_owned(),
+                family: None,
+                version: None,
+                reachable: false,
+                error: Some("not tried yet".to_owned()),
+            },
+            clients: ClientsStatus {
+                connected: 1,
+                limit: 2,
+                logging_in: 0,
+                waiting: 0,
+                running: 0,
+                in_transaction: 0,
+                pinned: 0,
+            },
+            connections: ConnectionsStatus { open: 1, limit: 2, in_use: 1, idle: 0, pinned: 0, waiting: 0 },
+            traffic: Traffic {
+                seconds: 1.0,
+                statements_per_second: 2.0,
+                errors_per_second: 0.0,
+                bytes_in_per_second: 0.0,
+                bytes_out_per_second: 0.0,
+                hit_ratio: None,
+            },
+            cache: CacheStatus { memory: 1, used: 0, entries: 0, hit_ratio: None },
+            process: ProcessStatus::now(),
+            rules: 2,
+            last_reload: None,
+            warnings: Vec::new(),
+        }
+    }
+
     fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError> {
         self.note((id, what));
         Ok(SessionKilled { id: 5, what, state: SessionState::Running })

@@ -4,10 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_model::rule::Ratio;
 use weir_model::{Limits, Role, Token, TokenHash};
 
 use crate::types::{
-    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, History, Listen, Log, Pool, Server, ServerTls, User,
+    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, History, Listen, Log, Pool, QueryLog, Server,
+    ServerTls, User,
 };
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
@@ -30,6 +32,7 @@ pub(crate) fn config(root: &Found) -> Option<Config> {
         rules: root.tables("rule").iter().map(rules::rule).collect::<Option<_>>()?,
         tokens: root.tables("token").iter().map(token).collect::<Option<_>>()?,
         log: log(root.table("log")?)?,
+        query_log: query_log(root.table("query_log")?),
         workers: size(runtime, "workers"),
         io: Io::from_word(runtime.text("io")?.0)?,
         watch: flag(runtime, "watch"),
@@ -170,6 +173,20 @@ fn log(found: &Found) -> Option<Log> {
         format: LogFormat::from_word(found.text("format")?.0)?,
         level: LogLevel::from_word(found.text("level")?.0)?,
     })
+}
+
+fn query_log(found: &Found) -> QueryLog {
+    QueryLog {
+        file: path(found, "file"),
+        slow: duration(found, "slow"),
+        sample: match found.entry("sample").map(|entry| &entry.value) {
+            Some(Value::Ratio(ratio)) => *ratio,
+            _ => Ratio::ZERO,
+        },
+        literals: flag(found, "literals"),
+        max_size: size(found, "max_size") as u64,
+        files: number(found, "files"),
+    }
 }
 
 fn flag(found: &Found, name: &str) -> bool {

@@ -66,6 +66,7 @@ fn settings(config: &Config) -> Vec<Setting<'_>> {
     all.extend(cache(config));
     all.extend(analytics(config));
     all.extend(history(config));
+    all.extend(query_log(config));
     all.extend(limits(config));
     // A configuration has one server; when there are more they must be matched by name, as users are.
     all.extend(config.servers.iter().flat_map(server));
@@ -151,6 +152,18 @@ fn history(config: &Config) -> Vec<Setting<'static>> {
         shown("history", "minutes", duration_text(history.minutes)),
         shown("history", "digests", history.digests),
         shown("history", "max_size", bytes(history.max_size)),
+    ]
+}
+
+fn query_log(config: &Config) -> Vec<Setting<'static>> {
+    let log = &config.query_log;
+    vec![
+        shown("query_log", "file", path(&log.file)),
+        shown("query_log", "slow", duration_text(log.slow)),
+        shown("query_log", "sample", log.sample),
+        shown("query_log", "literals", log.literals),
+        shown("query_log", "max_size", size_text(log.max_size)),
+        shown("query_log", "files", log.files),
     ]
 }
 

@@ -11,12 +11,14 @@ mod analytics;
 mod history;
 mod limits;
 mod pool;
+mod query_log;
 mod rules;
 
 use analytics::ANALYTICS;
 use history::HISTORY;
 use limits::LIMITS;
 use pool::POOL;
+use query_log::QUERY_LOG;
 use rules::{CACHE, RULE, RULE_CACHE, RULE_LIMIT, RULE_MATCH, RULE_REWRITE};
 
 /// A table of `weir.toml`.
@@ -119,7 +121,7 @@ impl Section {
 }
 
 /// Sections with keys of their own, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 19] = [
+pub(crate) const SECTIONS: [&Section; 20] = [
     &LISTEN,
     &TLS,
     &SERVER,
@@ -138,6 +140,7 @@ pub(crate) const SECTIONS: [&Section; 19] = [
     &LIMITS,
     &TOKEN,
     &LOG,
+    &QUERY_LOG,
     &RUNTIME,
 ];
 
@@ -185,6 +188,7 @@ pub(crate) static ROOT: Section = Section {
         table("limits", &LIMITS),
         key("token", Kind::Tables(&TOKEN), Default::Unset("none"), TOKEN.doc),
         table("log", &LOG),
+        table("query_log", &QUERY_LOG),
         table("runtime", &RUNTIME),
     ],
 };

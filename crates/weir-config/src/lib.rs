@@ -34,7 +34,7 @@ pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
     Analytics, Auth, Cache, ClientTls, Compression, Config, HintsFrom, History, Io, Listen, Log, LogFormat,
-    LogLevel, Pool, Server, ServerTls, Sharing, TlsMode, User,
+    LogLevel, Pool, QueryLog, Server, ServerTls, Sharing, TlsMode, User,
 };
 pub use units::{duration, duration_text};
 pub use weir_model::{IpNet, Role, Token, TokenHash};

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_model::rule::Ratio;
 use weir_model::{Limits, Rule, Token, words};
 
 use crate::{Address, IpNet, SecretString};
@@ -26,6 +27,7 @@ pub struct Config {
     /// Who may use the admin address, no two of one name.
     pub tokens: Vec<Token>,
     pub log: Log,
+    pub query_log: QueryLog,
     /// Worker threads; 0 is one for each core.
     pub workers: usize,
     /// How plain TCP connections are moved.
@@ -157,6 +159,20 @@ pub struct History {
     pub digests: usize,
     /// Bytes of the file at most.
     pub max_size: usize,
+}
+
+/// The log of slow statements, and of a share of the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryLog {
+    /// `None`: there is none.
+    pub file: Option<PathBuf>,
+    /// Zero: none is slow.
+    pub slow: Duration,
+    pub sample: Ratio,
+    pub literals: bool,
+    pub max_size: u64,
+    /// Older files that are kept.
+    pub files: u32,
 }
 
 /// The log on standard error.

@@ -287,6 +287,10 @@ impl Analytics {
         self.writer.pinned(slot, reasons);
     }
 
+    pub fn named(&self, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
+        self.writer.named(slot)
+    }
+
     pub fn kept(&self, slot: Slot, reason: Option<u8>, ns: u64) {
         self.writer.kept(slot, reason, ns);
     }

@@ -175,6 +175,7 @@ impl Session {
 
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
         self.live_text(payload);
+        self.log_text(payload);
         let Asked { meaning, local_infile, text, noted, enters } = self.analyse(payload);
         // Its target may be gone by now.
         let meaning = if self.has_killed() { Meaning::Killed } else { meaning };

@@ -255,12 +255,20 @@ impl Session {
         &self.entry.handle.live
     }
 
+    /// A command that is no statement leaves the last one to be shown.
+    #[inline]
+    fn live_statement(&self) {
+        if let slot @ Some(_) = self.tally.slot() {
+            self.live().slot.set(slot);
+        }
+    }
+
     /// A command begins.
     #[inline]
     pub(crate) fn live_begins(&self) {
         let live = self.live();
         live.commands.store(self.commands, Relaxed);
-        live.slot.set(self.tally.slot());
+        self.live_statement();
         live.enters(SessionState::Running, self.current.started);
     }
 
@@ -307,7 +315,7 @@ impl Session {
             () => SessionState::WaitingForConnection,
         };
         let live = self.live();
-        live.slot.set(self.tally.slot());
+        self.live_statement();
         live.enters(state, since);
     }
 

@@ -411,6 +411,9 @@ impl Session {
                 matches!(part.kind, RuleKind::Use | RuleKind::Call | RuleKind::PrepareText | RuleKind::Other);
         }
         matched.iter().for_each(|rule| rules.hit(*rule, worker.index()));
+        if worker.shared.query_log.is_on() {
+            self.tally.matches(rules, matched.into_iter());
+        }
         at_hand.found = Some(found);
         Box::new(at_hand)
     }

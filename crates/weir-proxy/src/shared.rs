@@ -5,6 +5,7 @@ use crate::confirmed::Confirmed;
 use crate::link::{PinCounts, ServerPool};
 use crate::long::LongStatements;
 use crate::names::KnownNames;
+use crate::query_log::QueryLog;
 use crate::registry::Registry;
 use crate::results::ResultsKeys;
 use crate::rules::{RuleCount, RuleMaker, Rules};
@@ -70,6 +71,7 @@ pub struct Shared {
     pub digests: Option<Digests>,
     /// Statements are kept and shown as they came.
     pub samples: bool,
+    pub query_log: QueryLog,
     pub rsa: Arc<RsaKeyPair>,
     pub remembered: Remembered,
     pub(crate) confirmed: Confirmed,
@@ -110,6 +112,7 @@ impl Shared {
         Self {
             digests: analytics.enabled.then(|| Digests::new(workers, analytics, seed())),
             samples: analytics.samples,
+            query_log: QueryLog::default(),
             rules: ArcSwap::from_pointee(Rules::none()),
             has_rules: AtomicBool::new(false),
             rules_act: AtomicBool::new(false),

@@ -8,12 +8,14 @@ use crate::analytics::{Analytics, Ask, Plain, Sender, Spot, here};
 use crate::command::statement_id;
 use crate::login::Identity;
 use crate::ruled::Ruled;
+use crate::rules::Rules;
 use crate::session::{Noted, Session};
 use crate::sharing::Sharing;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_cache::Refusal;
+use weir_policy::RuleIndex;
 use weir_session::{PinSet, Schema};
 use weir_sql::LexMode;
 use weir_stats::digests::{Call, Origin, Slot, Source};
@@ -45,6 +47,9 @@ pub(crate) struct Tally {
     last_prepared: u32,
     /// The schema that is shown of the session.
     pub shown: Schema,
+    /// For the query log: the statement's text, and the rules that have matched.
+    pub text: Option<Vec<u8>>,
+    matched: Option<Box<(Arc<Rules>, Vec<RuleIndex>)>>,
 }
 
 /// What is kept of a prepared statement.
@@ -72,6 +77,8 @@ impl Default for Tally {
             preparing: None,
             last_prepared: 0,
             shown: Schema::None,
+            text: None,
+            matched: None,
         }
     }
 }
@@ -88,7 +95,24 @@ impl Tally {
     pub fn takes(&mut self) {
         if self.waits_since.is_none() {
             (self.slot, self.ask) = (None, Ask::No);
+            if self.matched.is_some() {
+                self.matched = None;
+            }
         }
+    }
+
+    /// These rules have matched the command at hand.
+    pub fn matches(&mut self, rules: &Arc<Rules>, matched: impl Iterator<Item = RuleIndex>) {
+        let matched: Vec<RuleIndex> = matched.collect();
+        if !matched.is_empty() {
+            self.matched = Some(Box::new((Arc::clone(rules), matched)));
+        }
+    }
+
+    /// The names of these rules.
+    pub fn matched_names(&self) -> Vec<String> {
+        let Some((rules, matched)) = self.matched.as_deref() else { return Vec::new() };
+        matched.iter().filter_map(|rule| Some(rules.rule(*rule)?.name.clone())).collect()
     }
 
     /// The command at hand is taken again later.
@@ -162,13 +186,19 @@ impl Tally {
         here(|analytics| analytics.pinned(slot, bits));
     }
 
+    /// The same with the time that it waited before it was sent.
+    #[inline]
+    fn waited(&mut self, call: Call) -> Call {
+        let queue_ns = std::mem::take(&mut self.queue_ns);
+        Call { queue_ns, total_ns: call.total_ns + queue_ns, ..call }
+    }
+
     /// The answer is complete.
     #[inline]
-    fn count(&mut self, call: &Call, ended: Instant) {
-        let queue_ns = std::mem::take(&mut self.queue_ns);
-        let Some(slot) = self.slot else { return };
-        let call = Call { queue_ns, total_ns: call.total_ns + queue_ns, ..*call };
-        here(|analytics| analytics.count(slot, &call, ended));
+    fn count(&self, call: &Call, ended: Instant) {
+        if let Some(slot) = self.slot {
+            here(|analytics| analytics.count(slot, call, ended));
+        }
     }
 }
 
@@ -326,7 +356,9 @@ impl Session {
             source,
             ..Call::default()
         };
+        let call = self.tally.waited(call);
         self.tally.count(&call, self.current.ended);
+        self.logged(&call);
     }
 
     /// Weir, or its cache, has answered.
@@ -341,6 +373,8 @@ impl Session {
         };
         let call = Call { total_ns, rows_sent, bytes_in, bytes_out, error, source, ..Call::default() };
         let ended = self.current.started + std::time::Duration::from_nanos(total_ns);
+        let call = tally.waited(call);
         tally.count(&call, ended);
+        self.logged(&call);
     }
 }

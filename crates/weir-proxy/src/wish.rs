@@ -223,6 +223,9 @@ impl Session {
         let decision = set.decide_known(&selection, self.connection_rules(set));
         let rules = Arc::clone(&learned.rules.rules);
         decision.matched().for_each(|rule| rules.hit(rule, worker.index()));
+        if worker.shared.query_log.is_on() {
+            self.tally.matches(&rules, decision.matched());
+        }
         Some((found, rules, decision.cache?))
     }
 

@@ -49,6 +49,11 @@ pub enum Command {
     Cache(CacheVerb),
     /// Show which statements cost what, and what the cache did for them
     Queries(QueriesArgs),
+    /// Show on one screen how a running Weir is, and what is worth acting on
+    Status {
+        #[command(flatten)]
+        at: At,
+    },
     /// Show the clients that are logged in: what each does, and why it keeps a server connection
     Sessions(SessionsArgs),
     /// End a client's session with its transaction, or its statement; a statement at the server is ended there

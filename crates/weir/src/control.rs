@@ -9,17 +9,20 @@ mod pins;
 mod queries;
 mod rules;
 mod sessions;
+mod status;
 
 pub use keeper::Keeper;
+pub use status::last_reload;
 
+use crate::pulse::Pulse;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
     AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
     Explanation, KillWhat, NewRule, PinAdvice, Place, Queries, QueriesAsked, QueryShown, Question, Reloaded,
     Reset, RuleState, RuleTable, RuleText, Selection, Session, SessionKilled, Sessions, SessionsAsked,
-    Tested,
+    Status, Tested,
 };
 use weir_admin::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use weir_model::{ServerFamily, version_number};
@@ -35,6 +38,9 @@ pub struct Live {
     keeper: Arc<Keeper>,
     reloads: mpsc::Sender<AskedReload>,
     history: Option<Arc<History>>,
+    pulse: Arc<Pulse>,
+    started: SystemTime,
+    began: Instant,
 }
 
 /// A reload that is asked for: where its outcome goes.
@@ -47,8 +53,9 @@ impl Live {
         keeper: Arc<Keeper>,
         reloads: mpsc::Sender<AskedReload>,
         history: Option<Arc<History>>,
+        pulse: Arc<Pulse>,
     ) -> Self {
-        Self { shared, keeper, reloads, history }
+        Self { shared, keeper, reloads, history, pulse, started: SystemTime::now(), began: Instant::now() }
     }
 
     /// Changes the list and puts it in force, or changes nothing.
@@ -182,6 +189,10 @@ impl Control for Live {
 
     fn session(&self, id: &str) -> Result<Session, ApiError> {
         sessions::show(&self.shared, id)
+    }
+
+    fn status(&self) -> Status {
+        self.status_now()
     }
 
     fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError> {

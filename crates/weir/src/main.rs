@@ -6,6 +6,8 @@ mod control;
 mod history;
 mod logging;
 mod metrics;
+mod pulse;
+mod query_log;
 mod run;
 mod verbs;
 
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Cache(verb) => started(verbs::cache(verb)),
         Command::Queries(args) => started(verbs::queries(args)),
         Command::Sessions(args) => started(verbs::sessions(args)),
+        Command::Status { at } => started(verbs::status(&at)),
         Command::Kill(args) => started(verbs::kill(args)),
         Command::Advise(verb) => started(verbs::advise(verb)),
         Command::History(args) => started(verbs::history(args)),

@@ -2,7 +2,7 @@
 
 use weir_admin::{Extra, Kind};
 use weir_cache::{AGES, RuleStats};
-use weir_proxy::{RuleCount, RuleDeed, Shared};
+use weir_proxy::{Dropped, RuleCount, RuleDeed, Shared};
 use weir_store::History;
 
 /// All of it.
@@ -12,6 +12,7 @@ pub fn all(shared: &Shared, history: Option<&History>) -> Vec<Extra> {
     cache(shared, &mut list);
     digests(shared, &mut list);
     list.extend(history.map(crate::history::metrics).unwrap_or_default());
+    query_log(shared, &mut list);
     list
 }
 
@@ -49,6 +50,24 @@ fn pool(shared: &Shared) -> Vec<Extra> {
         value: count as f64,
     }));
     list
+}
+
+/// Lines of the query log.
+fn query_log(shared: &Shared, list: &mut Vec<Extra>) {
+    let log = &shared.query_log;
+    for (reason, dropped) in [("queue_full", Dropped::QueueFull), ("not_written", Dropped::NotWritten)] {
+        list.push(Extra {
+            name: "weir_log_dropped_total",
+            help: "Lines of the query log that were not written, by reason.",
+            kind: Kind::Counter,
+            labels: vec![("reason", reason.to_owned())],
+            value: log.dropped(dropped) as f64,
+        });
+    }
+    list.push(Extra {
+        kind: Kind::Counter,
+        ..gauge("weir_log_lines_total", "Lines of the query log that were written.", log.written() as f64)
+    });
 }
 
 /// How full the tables of digests are; what is in them is not for a scraper.

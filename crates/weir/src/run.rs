@@ -1,10 +1,12 @@
 //! `weir run`: listeners, workers, signals, and the way out.
 
 use crate::build;
-use crate::control::{AskedReload, Keeper, Live};
+use crate::control::{AskedReload, Keeper, Live, last_reload};
 use crate::history;
 use crate::logging::{self, LevelSwitch};
 use crate::metrics;
+use crate::pulse::Pulse;
+use crate::query_log::LogWriter;
 use anyhow::{Context, Result, bail};
 use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
 use std::path::PathBuf;
@@ -73,6 +75,7 @@ struct Running {
     changed: mpsc::Receiver<()>,
     watch_file: bool,
     level: LevelSwitch,
+    log: LogWriter,
     drain_timeout: Duration,
 }
 
@@ -88,6 +91,8 @@ impl Running {
         let rsa = Arc::new(rsa_key().context("making the RSA key for logins without TLS")?);
         let shared = Arc::new(Shared::new(settings, upstream, Arc::clone(&stats), rsa));
         put_rules(&shared, &config)?;
+        let log = LogWriter::start(&shared).context("starting the thread of the query log")?;
+        log.follow(&config);
         let readiness = Arc::new(Readiness::default());
 
         let workers = start_workers(&shared, count, config.io).context("starting worker threads")?;
@@ -104,7 +109,9 @@ impl Running {
         let access = Access::new(config.tokens.clone());
         let history = history::start(&config.history, &shared);
         let (ask_reload, reloads) = mpsc::channel(1);
+        let pulse = Arc::new(Pulse::default());
         if let Some(address) = &config.listen.admin {
+            tasks.spawn(Arc::clone(&pulse).beat(Arc::clone(&shared)));
             let (shown, recorded) = (Arc::clone(&shared), history.clone());
             let state = AdminState::new(
                 stats,
@@ -112,7 +119,13 @@ impl Running {
                 env!("CARGO_PKG_VERSION"),
                 SystemTime::now(),
                 Box::new(move || metrics::all(&shown, recorded.as_deref())),
-                Arc::new(Live::new(Arc::clone(&shared), Arc::clone(&keeper), ask_reload, history.clone())),
+                Arc::new(Live::new(
+                    Arc::clone(&shared),
+                    Arc::clone(&keeper),
+                    ask_reload,
+                    history.clone(),
+                    Arc::clone(&pulse),
+                )),
                 Arc::clone(&access),
             );
             listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
@@ -142,6 +155,7 @@ impl Running {
             history,
             reloads,
             level,
+            log,
         })
     }
 
@@ -190,6 +204,7 @@ impl Running {
                     self.shared.upstream.retarget(target);
                     self.access.set(config.tokens.clone());
                     self.level.set(config.log.level);
+                    self.log.follow(&config);
                     self.watch_file = config.watch;
                     self.drain_timeout = config.limits.drain_timeout;
                     reloader.applied(*config);
@@ -212,6 +227,7 @@ impl Running {
             }
         };
         self.service.ready();
+        keeper.reloaded(last_reload(&told));
         told
     }
 
@@ -247,6 +263,9 @@ impl Running {
         let joined = tokio::task::spawn_blocking(move || workers.into_iter().for_each(WorkerHandle::join));
         // A login under way may outlast the drain; the process ends without it.
         let _ = timeout(Duration::from_secs(2), joined).await;
+        let log = self.log;
+        let written = tokio::task::spawn_blocking(move || log.stop());
+        let _ = written.await;
         self.stop_admin.send_replace(true);
         if let Some(history) = self.history.take() {
             // A disk that hangs does not keep the process.

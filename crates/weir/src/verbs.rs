@@ -10,6 +10,7 @@ mod queries;
 mod rules;
 mod sessions;
 mod show;
+mod status;
 mod token;
 mod top;
 
@@ -43,6 +44,11 @@ pub fn queries(args: QueriesArgs) -> Result<()> {
 /// `weir sessions ...`
 pub fn sessions(args: SessionsArgs) -> Result<()> {
     sessions::run(args)
+}
+
+/// `weir status`
+pub fn status(at: &At) -> Result<()> {
+    Asked::new(at)?.get("/status")?.show(status::show)
 }
 
 /// `weir kill`

@@ -72,6 +72,7 @@ async fn each_request_reaches_what_it_is_about() {
         (Method::GET, "/sessions/1073741824", "", 200, json!(3), "/commands"),
         (Method::POST, "/sessions/5/kill", r#"{"what": "query"}"#, 200, json!("query"), "/what"),
         (Method::POST, "/sessions/5/kill", "{}", 200, json!("connection"), "/what"),
+        (Method::GET, "/status", "", 200, json!(2), "/clients/limit"),
         (Method::GET, "/advise/pins", "", 200, json!(1.5), "/observed_seconds"),
     ];
     for (method, path, body, status, expected, pointer) in cases {
@@ -236,6 +237,7 @@ async fn the_document_lists_what_is_there() {
         "GET /sessions",
         "GET /sessions/{id}",
         "POST /sessions/{id}/kill",
+        "GET /status",
         "GET /advise/pins",
         "GET /queries/compare",
         "GET /history",

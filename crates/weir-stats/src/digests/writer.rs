@@ -134,6 +134,11 @@ impl Writer {
         self.rows.get(slot.index as usize).map(|row| &**row).filter(|row| row.serial == slot.serial)
     }
 
+    /// Whose statement is counted at a slot, if its row is still there.
+    pub fn named(&self, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
+        self.row(slot).map(|row| (Arc::clone(&row.digest), Arc::clone(&row.origin)))
+    }
+
     /// The slot of a digest. `sample` is a statement with it, `now` seconds since the tables were made.
     pub fn slot(
         &mut self,

@@ -2,7 +2,7 @@
 
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use weir_admin::{ApiError, Code};
+use weir_admin::{ApiError, Code, LastReload};
 use weir_config::rule_text;
 use weir_control::{Reloader, SaveError};
 use weir_model::Rule;
@@ -13,11 +13,12 @@ use weir_proxy::Shared;
 pub struct Keeper {
     /// `None`: Weir was started without a file.
     reloader: Mutex<Option<Reloader>>,
+    last_reload: Mutex<Option<LastReload>>,
 }
 
 impl Keeper {
     pub fn new(reloader: Option<Reloader>) -> Self {
-        Self { reloader: Mutex::new(reloader) }
+        Self { reloader: Mutex::new(reloader), last_reload: Mutex::default() }
     }
 
     /// Nobody else reads or changes the configuration as long as this is held.
@@ -28,6 +29,15 @@ impl Keeper {
     /// Whether the file is as the API has left it, so that there is nothing to read again.
     pub fn is_own_change(&self) -> bool {
         self.reloader.lock().as_ref().is_some_and(Reloader::is_own_change)
+    }
+
+    /// A reload has come to this.
+    pub fn reloaded(&self, reload: LastReload) {
+        *self.last_reload.lock() = Some(reload);
+    }
+
+    pub fn last_reload(&self) -> Option<LastReload> {
+        self.last_reload.lock().clone()
     }
 
     /// The path of the file.

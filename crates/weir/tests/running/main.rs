@@ -31,6 +31,7 @@ mod operations;
 mod packed_link;
 mod proxy_header;
 mod queries;
+mod query_log;
 mod reload;
 mod replication;
 mod reuse;

@@ -187,3 +187,68 @@ async fn what_keeps_connections_is_counted_by_time_and_named() {
         two.run("SELECT RELEASE_ALL_LOCKS()").await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn one_screen_tells_how_weir_is() {
+    for (flavor, server) in &both() {
+        database(server, "se_status", &[]).await;
+        let rules = "[[rule]]\nname = \"all\"\nmatch = {}\ncache = { ttl = \"10s\" }\n[[rule]]\nname = \"late\"\nmatch = { user = \"app\" }\ndeny = \"x\"\n";
+        let mut weir = sharing(server, 1, TRANSACTION, rules);
+        let [mut one, mut two] = clients(&weir, "se_status").await;
+        one.run("BEGIN").await.unwrap();
+        two.send(command::QUERY, b"SELECT 'waits'").await.unwrap();
+        when(&weir, &two, "waiting_for_connection").await;
+        let status = told_json(&weir, &["status"]);
+        assert_eq!(status["version"], env!("CARGO_PKG_VERSION"), "{flavor:?}");
+        assert_eq!(status["config_file"], weir.home().join("weir.toml").display().to_string(), "{flavor:?}");
+        let clients = &status["clients"];
+        let counts =
+            ["connected", "waiting", "in_transaction", "pinned"].map(|name| clients[name].as_u64().unwrap());
+        assert_eq!(counts, [2, 1, 1, 1], "{flavor:?}: {clients}");
+        let connections = &status["connections"];
+        let counts = ["open", "limit", "in_use", "idle", "pinned", "waiting"];
+        let counts = counts.map(|name| connections[name].as_u64().unwrap());
+        assert_eq!(counts, [1, 1, 1, 0, 1, 1], "{flavor:?}: {connections}");
+        let family = if *flavor == Flavor::MariaDb { "mariadb" } else { "mysql" };
+        assert_eq!(
+            (&status["server"]["reachable"], &status["server"]["family"]),
+            (&json!(true), &json!(family))
+        );
+        assert!(status["process"]["resident_bytes"].as_u64() > Some(1 << 20), "{flavor:?}");
+        let warned: Vec<&str> =
+            status["warnings"].as_array().unwrap().iter().map(|w| w["warning"].as_str().unwrap()).collect();
+        assert_eq!(
+            warned,
+            ["statements_wait", "pinned_near_limit", "connections_near_limit", "idle_rules"],
+            "{flavor:?}"
+        );
+        assert_eq!(status["last_reload"], Value::Null, "{flavor:?}");
+        one.run("COMMIT").await.unwrap();
+        two.receive(command::QUERY).await.unwrap();
+        until("what goes through is counted", async || {
+            for _ in 0..20 {
+                two.run("SELECT 1").await.unwrap();
+            }
+            let status = told_json(&weir, &["status"]);
+            (status["traffic"]["statements_per_second"].as_f64() > Some(1.0)).then_some(())
+        })
+        .await;
+        let text = file(&weir);
+        weir.reload(&format!("{text}\n[nonsense]\n")).unwrap();
+        until("the reload was refused", async || {
+            (told_json(&weir, &["status"])["last_reload"]["applied"] == false).then_some(())
+        })
+        .await;
+        let screen = told(&weir, &["status"]);
+        assert!(
+            screen.contains("REFUSED") && screen.contains("nonsense") && screen.contains("weir check"),
+            "{screen}"
+        );
+        assert!(screen.lines().count() < 40, "{screen}");
+        weir.reload(&text).unwrap();
+        until("the reload was taken", async || {
+            (told_json(&weir, &["status"])["last_reload"]["applied"] == true).then_some(())
+        })
+        .await;
+    }
+}

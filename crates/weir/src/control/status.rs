@@ -1,0 +1,220 @@
+//! How Weir is, for the API.
+
+use super::Live;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_admin::{
+    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status, Warning,
+    WarningKind,
+};
+use weir_config::Sharing;
+use weir_proxy::{Dropped, SessionState, Shared};
+
+/// From this part of a limit on it is near.
+const NEAR: f64 = 0.9;
+
+impl Live {
+    /// All of it.
+    pub(super) fn status_now(&self) -> Status {
+        let shared = &self.shared;
+        let (started, uptime) = (self.started, self.began.elapsed());
+        let cache = super::cache::state(shared.cache());
+        let mut status = Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            uptime_seconds: uptime.as_secs_f64(),
+            config_file: self.keeper.file(),
+            draining: shared.draining(),
+            server: server(shared),
+            clients: clients(shared),
+            connections: connections(shared),
+            traffic: self.pulse.traffic(),
+            cache: CacheStatus {
+                memory: cache.memory,
+                used: cache.used,
+                entries: cache.entries,
+                hit_ratio: cache.total.hit_ratio,
+            },
+            process: ProcessStatus::now(),
+            rules: shared.rules().len(),
+            last_reload: self.keeper.last_reload(),
+            warnings: Vec::new(),
+        };
+        status.warnings = warnings(shared, &status, cache.total.mismatched);
+        status
+    }
+}
+
+/// What has come of a reload just now.
+pub fn last_reload(told: &Result<Vec<String>, String>) -> LastReload {
+    LastReload {
+        at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        applied: told.is_ok(),
+        said: told.clone().unwrap_or_else(|why| vec![why]),
+    }
+}
+
+fn server(shared: &Shared) -> ServerStatus {
+    let (target, greeting) = (shared.upstream.target(), shared.upstream.greeting());
+    let error = shared.upstream.trouble().map(|trouble| trouble.why);
+    ServerStatus {
+        name: target.name.clone(),
+        address: target.address.to_string(),
+        family: greeting.as_ref().map(|greeting| greeting.family().as_str().to_owned()),
+        version: greeting.map(|greeting| String::from_utf8_lossy(&greeting.version).into_owned()),
+        reachable: error.is_none(),
+        error,
+    }
+}
+
+fn clients(shared: &Shared) -> ClientsStatus {
+    let seen = shared.registry.seen();
+    let count =
+        |is: &dyn Fn(SessionState) -> bool| seen.iter().filter(|session| is(session.state)).count() as u64;
+    ClientsStatus {
+        connected: seen.len() as u64,
+        limit: shared.settings().limits.max_clients.into(),
+        logging_in: shared.stats.totals().logins_pending,
+        waiting: count(&SessionState::waits),
+        running: count(&SessionState::runs),
+        in_transaction: count(&|state| state == SessionState::InTransaction),
+        pinned: seen.iter().filter(|session| !session.pins.is_empty()).count() as u64,
+    }
+}
+
+fn connections(shared: &Shared) -> ConnectionsStatus {
+    let usage = shared.pool.usage();
+    let open = shared.upstream.open();
+    ConnectionsStatus {
+        open: open.into(),
+        limit: shared.upstream.target().max_connections.into(),
+        in_use: open.saturating_sub(usage.idle).into(),
+        idle: usage.idle.into(),
+        pinned: usage.pinned.into(),
+        waiting: usage.waiting as u64,
+    }
+}
+
+/// Warnings, in the order in which they are shown.
+#[derive(Default)]
+struct Warnings(Vec<Warning>);
+
+impl Warnings {
+    fn add(&mut self, is_so: bool, warning: WarningKind, text: impl FnOnce() -> String, advice: &str) {
+        if is_so {
+            self.0.push(Warning { warning, text: text(), advice: advice.to_owned() });
+        }
+    }
+}
+
+/// What is worth acting on, the worst first.
+fn warnings(shared: &Shared, status: &Status, mismatched: u64) -> Vec<Warning> {
+    let mut list = Warnings::default();
+    of_faults(status, mismatched, &mut list);
+    of_limits(shared, status, &mut list);
+    of_upkeep(shared, &mut list);
+    list.0
+}
+
+/// What is wrong now.
+fn of_faults(status: &Status, mismatched: u64, list: &mut Warnings) {
+    let server = &status.server;
+    let error = server.error.as_deref().unwrap_or_default();
+    list.add(
+        !server.reachable,
+        WarningKind::ServerUnreachable,
+        || format!("server {} at {} cannot be reached: {error}", server.name, server.address),
+        "see whether it runs and whether this host may connect; new clients are refused until it answers",
+    );
+    let refused = status.last_reload.as_ref().filter(|reload| !reload.applied);
+    let why = refused.map_or_else(String::new, |reload| reload.said.join("; "));
+    list.add(
+        refused.is_some(),
+        WarningKind::ReloadRefused,
+        || format!("the last reload was refused: {why}"),
+        "mend the file (`weir check` shows every error), then `weir reload`; a restart would refuse it too",
+    );
+    list.add(
+        mismatched > 0,
+        WarningKind::CacheMismatch,
+        || format!("{mismatched} answers from the cache were found to differ from the server's"),
+        "`weir cache stats` tells of which rule: shorten its ttl, or see what writes behind Weir's back",
+    );
+}
+
+fn near(now: u64, limit: u64) -> bool {
+    limit > 0 && now as f64 >= limit as f64 * NEAR
+}
+
+/// What is about to be.
+fn of_limits(shared: &Shared, status: &Status, list: &mut Warnings) {
+    let (clients, connections) = (&status.clients, &status.connections);
+    list.add(
+        connections.waiting > 0,
+        WarningKind::StatementsWait,
+        || format!("{} statements or logins wait for a server connection", connections.waiting),
+        "`weir advise pins` tells what keeps connections; raise max_connections of the [[server]] if it can take more",
+    );
+    let settings = shared.settings();
+    let most = settings.pool.limits.max_pinned.into();
+    list.add(
+        settings.shares() && near(connections.pinned, most),
+        WarningKind::PinnedNearLimit,
+        || {
+            format!(
+                "sessions keep {} shared connections of the {most} that they may keep",
+                connections.pinned
+            )
+        },
+        "`weir advise pins` tells why; raise pool.pinned_share or max_connections",
+    );
+    list.add(
+        near(connections.in_use, connections.limit),
+        WarningKind::ConnectionsNearLimit,
+        || format!("{} of {} server connections are in use", connections.in_use, connections.limit),
+        match settings.pool.sharing {
+            Sharing::Session => {
+                "share connections (pool.sharing = \"transaction\"), or raise max_connections of the [[server]]"
+            }
+            Sharing::Transaction => "raise max_connections of the [[server]] if it can take more",
+        },
+    );
+    list.add(
+        near(clients.connected, clients.limit),
+        WarningKind::ClientsNearLimit,
+        || format!("{} of {} clients are logged in", clients.connected, clients.limit),
+        "raise limits.max_clients, or see in `weir sessions --sort age` who does not leave",
+    );
+    let (open, most) = (status.process.open_files.unwrap_or(0), status.process.max_files.unwrap_or(0));
+    list.add(
+        near(open, most),
+        WarningKind::FilesNearLimit,
+        || format!("{open} of {most} files are open"),
+        "raise LimitNOFILE of the service, or ulimit -n, and restart Weir",
+    );
+}
+
+/// What can wait until tomorrow.
+fn of_upkeep(shared: &Shared, list: &mut Warnings) {
+    let idle = weir_policy::lint(&shared.rules());
+    list.add(
+        !idle.is_empty(),
+        WarningKind::IdleRules,
+        || idle.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        "`weir rules list` shows all; move or remove them",
+    );
+    let log = &shared.query_log;
+    let dropped = log.dropped(Dropped::QueueFull) + log.dropped(Dropped::NotWritten);
+    list.add(
+        dropped > 0,
+        WarningKind::QueryLogDropped,
+        || format!("{dropped} lines of the query log were lost since the start"),
+        "see whether its disk is full; raise query_log.slow or lower query_log.sample",
+    );
+    let evicted = shared.digests.as_ref().map_or(0, |digests| digests.usage().evicted);
+    list.add(
+        evicted > 0,
+        WarningKind::DigestsEvicted,
+        || format!("{evicted} rows of the statistics by digest have made room for others"),
+        "raise analytics.digests, or see whether statements come with made-up names",
+    );
+}

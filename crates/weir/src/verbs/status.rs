@@ -1,0 +1,104 @@
+//! `weir status`
+
+use super::show::{ago, bytes, pairs, percent, seconds};
+use weir_admin::{ClientsStatus, ConnectionsStatus, ProcessStatus, ServerStatus, Status, Traffic};
+
+/// One screen.
+pub fn show(status: &Status) -> String {
+    let stopping = if status.draining { ", stopping" } else { "" };
+    let cache = &status.cache;
+    let mut text = pairs(&[
+        ("weir", format!("{}, up {}{stopping}", status.version, seconds(status.uptime_seconds))),
+        ("configuration", status.config_file.clone().unwrap_or_else(|| "no file".to_owned())),
+        ("reload", reload(status)),
+        ("server", server(&status.server)),
+        ("clients", clients(&status.clients)),
+        ("connections", connections(&status.connections)),
+        ("traffic", traffic(&status.traffic)),
+        (
+            "cache",
+            format!(
+                "hit ratio {} (since the start {}), {} entries, {} of {}",
+                percent(status.traffic.hit_ratio),
+                percent(cache.hit_ratio),
+                cache.entries,
+                bytes(cache.used),
+                bytes(cache.memory)
+            ),
+        ),
+        ("rules", status.rules.to_string()),
+        ("process", process(&status.process)),
+    ]);
+    if status.warnings.is_empty() {
+        return text + "\nnothing to act on\n";
+    }
+    for warning in &status.warnings {
+        text.push_str(&format!("\n! {}\n  {}\n", warning.text, warning.advice));
+    }
+    text
+}
+
+fn reload(status: &Status) -> String {
+    let Some(reload) = &status.last_reload else { return "none since the start".to_owned() };
+    let when = ago(Some(reload.at));
+    match (reload.applied, &*reload.said) {
+        (true, []) => format!("{when}, nothing had changed"),
+        (true, said) => format!("{when}\n{}", said.join("\n")),
+        (false, said) => format!("{when}, REFUSED\n{}", said.join("\n")),
+    }
+}
+
+fn server(server: &ServerStatus) -> String {
+    let kind = match (&server.family, &server.version) {
+        (Some(family), Some(version)) => format!("{family} {version}, "),
+        _ => String::new(),
+    };
+    let reached = match &server.error {
+        None => "reachable".to_owned(),
+        Some(error) => format!("NOT REACHABLE: {error}"),
+    };
+    format!("{} at {}, {kind}{reached}", server.name, server.address)
+}
+
+fn clients(clients: &ClientsStatus) -> String {
+    format!(
+        "{} of {}: {} running, {} waiting, {} in a transaction, {} keep a connection; {} logging in",
+        clients.connected,
+        clients.limit,
+        clients.running,
+        clients.waiting,
+        clients.in_transaction,
+        clients.pinned,
+        clients.logging_in
+    )
+}
+
+fn connections(connections: &ConnectionsStatus) -> String {
+    format!(
+        "{} of {} open: {} in use, {} idle; {} wait for one",
+        connections.open, connections.limit, connections.in_use, connections.idle, connections.waiting
+    )
+}
+
+fn traffic(traffic: &Traffic) -> String {
+    format!(
+        "{:.1} statements/s, {:.1} errors/s, {}/s in, {}/s out (last {:.0} s)",
+        traffic.statements_per_second,
+        traffic.errors_per_second,
+        bytes(traffic.bytes_in_per_second as u64),
+        bytes(traffic.bytes_out_per_second as u64),
+        traffic.seconds
+    )
+}
+
+fn process(process: &ProcessStatus) -> String {
+    let number = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    format!(
+        "{} resident, {} CPU, {} of {} files, {} threads",
+        process.resident_bytes.map_or_else(|| "-".to_owned(), bytes),
+        process.cpu_seconds.map_or_else(|| "-".to_owned(), seconds),
+        number(process.open_files),
+        number(process.max_files),
+        number(process.threads)
+    )
+}
