@@ -163,8 +163,7 @@ pub struct QueryCounts {
     pub queue: Times,
     /// What the server took. Those that it did not answer are not counted.
     pub server_time: Times,
-    /// Time that the server would have taken for the answers that came from the cache: `hits` times the mean of this digest's
-    /// `server_time`; null where that is not known.
+    /// Time that the server took for the answers that then came from the cache, each as often as it did.
     pub saved_seconds: Option<f64>,
     /// Time that the server took for answers that might have come from the cache, and no rule says so.
     pub regret_seconds: f64,

@@ -8,22 +8,24 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::analytics::Sent;
 use crate::client::Client;
 use crate::load::{self, Beside, Load, Script, Scripts, Tables};
 use crate::process;
 use crate::replay::{self, Recording};
 use crate::rig::{Endpoint, LOGIN, Rig};
 use crate::summary::{Metric, Readings, Target};
-use crate::{miss, redis};
+use crate::{analytics, miss, redis};
 
 /// The experiments of these rows, as `--only` names them.
-pub const EXPERIMENTS: [&str; 6] = [
+pub const EXPERIMENTS: [&str; 7] = [
     "cached_point_select",
     "cached_read_only",
     "cached_replay",
     "cached_redis",
     "cached_writer",
     "cached_miss",
+    "analytics",
 ];
 
 /// Tables of the point selects beside a writer.
@@ -114,6 +116,7 @@ impl Rows<'_> {
             "cached_redis" => self.redis(),
             "cached_writer" => self.writer(),
             "cached_miss" => self.miss(),
+            "analytics" => self.analytics(),
             _ => Ok(()),
         }
     }
@@ -235,6 +238,19 @@ impl Rows<'_> {
             self.one(&row_writer(readers), &load(Script::PointSelect, readers, seconds), &endpoint)?;
         }
         writer.check()
+    }
+
+    fn analytics(&mut self) -> Result<()> {
+        let server = *self.rig.endpoint(Target::Direct)?;
+        for target in [Target::Weir, Target::Shared] {
+            for sent in Sent::ALL {
+                for enabled in [false, true] {
+                    let count = analytics::run(self.weir, target, &server, LOGIN, (sent, enabled))?;
+                    self.add(&analytics::row(sent, enabled), target, Metric::Instructions, count);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn miss(&mut self) -> Result<()> {

@@ -101,6 +101,39 @@ impl Client {
         value.context("the row has no columns")
     }
 
+    /// Prepares a statement with one parameter and result columns; returns its id.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub fn prepare(&mut self, sql: &str) -> Result<u32> {
+        let mut packet = vec![0x16];
+        packet.extend_from_slice(sql.as_bytes());
+        self.send(0, &packet)?;
+        let answer = self.packet()?;
+        ensure!(answer.first() == Some(&0), "{}", error_text(answer));
+        let id = answer.get(1..5).context("the answer is too short")?;
+        let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+        // Of the parameter and of the columns.
+        for _ in 0..2 {
+            while !is_eof(self.packet()?) {}
+        }
+        Ok(id)
+    }
+
+    /// Executes a statement with this number as its parameter; returns the number of rows.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub fn execute(&mut self, id: u32, number: u32) -> Result<u64> {
+        let mut packet = vec![0x17];
+        packet.extend_from_slice(&id.to_le_bytes());
+        // No cursor, once; no NULL; the type is MYSQL_TYPE_LONG.
+        packet.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1, 3, 0]);
+        packet.extend_from_slice(&number.to_le_bytes());
+        self.send(0, &packet)?;
+        self.answer(|_| {})
+    }
+
     /// Chooses the schema by COM_INIT_DB.
     ///
     /// # Errors

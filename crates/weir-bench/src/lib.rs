@@ -6,6 +6,7 @@
 //! machine hits all of them alike. This crate measures; it decides nothing about Weir and nothing depends on it.
 
 pub mod among;
+pub mod analytics;
 pub mod cached;
 pub mod client;
 pub mod connect;

@@ -32,23 +32,50 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// # Errors
 /// When valgrind is missing, or Weir or a query fails.
 pub fn run(weir: &Path, target: Target, server: &Endpoint, login: Login) -> Result<f64> {
-    let home = tempfile::Builder::new().prefix("weir-bench-miss-").tempdir()?;
-    let port = PortLease::take()?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.number()));
-    let mut weir = start(weir, home.path(), address, rig::weir_config(server.address, CONNECTIONS, target))?;
-    let mut client = Client::connect(address, login, 16 * 1024)?;
+    let counted = Counted::start(weir, &rig::weir_config(server.address, CONNECTIONS, target))?;
+    let mut client = Client::connect(counted.address, login, 16 * 1024)?;
     ask(&mut client, 0..WARM_UP)?;
-    switch_counting(&weir, "on")?;
+    counted.switch("on")?;
     ask(&mut client, WARM_UP..WARM_UP + COUNTED)?;
-    switch_counting(&weir, "off")?;
+    counted.switch("off")?;
     client.quit()?;
-    let status = weir.terminate(PATIENCE)?;
-    let said = weir.log();
-    ensure!(status.success(), "Weir under valgrind failed:\n{said}");
-    Ok(count::collected(&said)? as f64 / f64::from(COUNTED))
+    counted.end(COUNTED)
 }
 
-fn start(weir: &Path, home: &Path, address: SocketAddr, config: String) -> Result<Program> {
+/// Weir under callgrind, which does not count yet.
+pub(crate) struct Counted {
+    weir: Program,
+    pub address: SocketAddr,
+    // Both end with it.
+    _port: PortLease,
+    _home: tempfile::TempDir,
+}
+
+impl Counted {
+    /// Starts it, without what valgrind does not know.
+    pub fn start(weir: &Path, config: &str) -> Result<Self> {
+        let home = tempfile::Builder::new().prefix("weir-bench-count-").tempdir()?;
+        let port = PortLease::take()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.number()));
+        let weir = start(weir, home.path(), address, config)?;
+        Ok(Self { weir, address, _port: port, _home: home })
+    }
+
+    /// Switches the counting.
+    pub fn switch(&self, switch: &str) -> Result<()> {
+        switch_counting(&self.weir, switch)
+    }
+
+    /// Ends it. Instructions for each of so many queries.
+    pub fn end(mut self, queries: u32) -> Result<f64> {
+        let status = self.weir.terminate(PATIENCE)?;
+        let said = self.weir.log();
+        ensure!(status.success(), "Weir under valgrind failed:\n{said}");
+        Ok(count::collected(&said)? as f64 / f64::from(queries))
+    }
+}
+
+fn start(weir: &Path, home: &Path, address: SocketAddr, config: &str) -> Result<Program> {
     let path = home.join("weir.toml");
     // valgrind does not know io_uring well enough; what decides and caches is the same with epoll.
     let config = config.replace("$LISTEN", &address.to_string());

@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 /// The names of all experiments, in the order in which they run.
-pub const EXPERIMENTS: [&str; 18] = [
+pub const EXPERIMENTS: [&str; 19] = [
     "point_select_text",
     "point_select_prepared",
     "oltp_read_only",
@@ -45,6 +45,7 @@ pub const EXPERIMENTS: [&str; 18] = [
     "cached_redis",
     "cached_writer",
     "cached_miss",
+    "analytics",
     "unseen",
 ];
 /// These have servers of their own, or none.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::analytics::{self, Sent};
 use crate::summary::{Metric, Readings, SHARED_CONNECTIONS, Spread, Target};
 use crate::sysbench::Work;
 use crate::{cached, connect, idle, latency, miss, opening, paced, stream, unseen};
@@ -82,6 +83,7 @@ pub fn all(readings: &Readings) -> Vec<Verdict> {
     }
     sharing(readings, &mut add);
     hits(readings, &mut add);
+    counting(readings, &mut add);
     let each = readings.spread(unseen::ROW, Target::Weir, Metric::Nanoseconds);
     add(format!("{}: ns", unseen::ROW), 500.0, 250.0, each);
     let rate = readings.spread(unseen::ROW_INSERT, Target::Weir, Metric::MbPerSecond);
@@ -142,6 +144,17 @@ fn hits(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Sprea
     add(format!("{row}: throughput / the best of all"), 0.9, 0.97, ratio);
     let ratio = readings.ratio(miss::ROW, Target::Cached, Target::Shared, Metric::Instructions);
     add(format!("{}: instructions per query / without a cache", miss::ROW), 1.05, 1.02, ratio);
+}
+
+/// What counting statements may cost.
+fn counting(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Spread>)) {
+    for sent in Sent::ALL {
+        let [with, without] = [true, false].map(|enabled| analytics::row(sent, enabled));
+        for (target, how) in [(Target::Weir, ""), (Target::Shared, ", shared")] {
+            let ratio = readings.rows_ratio([&with, &without], target, Metric::Instructions);
+            add(format!("{with}{how}: instructions per query / without"), 1.03, 1.015, ratio);
+        }
+    }
 }
 
 fn judge(median: f64, floor: f64, aim: f64, less_is_better: bool) -> Word {

@@ -247,7 +247,7 @@ impl Session {
     ) -> Result<Cached, Exit> {
         self.begin(command, shape(command));
         self.take_served(command, entry);
-        self.tally.served(entry.about().rows);
+        self.tally.served(entry.about().rows, entry.about().server_time);
         let packets = entry.packets();
         match packets.whole() {
             Some(whole) => self.answer(cx, command, len, whole)?,

@@ -13,7 +13,7 @@ use crate::session::{Noted, Session};
 use crate::sharing::Sharing;
 use crate::worker::Worker;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use weir_cache::Refusal;
 use weir_policy::RuleIndex;
 use weir_session::{PinSet, Schema};
@@ -38,6 +38,7 @@ pub(crate) struct Tally {
     pub(crate) wrote: Option<Instant>,
     /// The rows of an answer from the cache, and the error of one of Weir's.
     rows: u64,
+    saved_ns: u64,
     error: Option<u16>,
     /// The command at hand waits since then, or has waited so long.
     waits_since: Option<Instant>,
@@ -71,6 +72,7 @@ impl Default for Tally {
             watch: None,
             wrote: None,
             rows: 0,
+            saved_ns: 0,
             error: None,
             waits_since: None,
             queue_ns: 0,
@@ -139,8 +141,9 @@ impl Tally {
     }
 
     /// The cache answers.
-    pub fn served(&mut self, rows: u64) {
+    pub fn served(&mut self, rows: u64, server_time: Duration) {
         (self.source, self.rows) = (Source::Hit, rows);
+        self.saved_ns = server_time.as_nanos() as u64;
     }
 
     /// Weir answers with an error.
@@ -367,12 +370,14 @@ impl Session {
         let tally = &mut self.tally;
         (tally.ask, tally.watch) = (Ask::No, None);
         let (rows_sent, error) = (std::mem::take(&mut tally.rows), tally.error.take());
+        let saved_ns = std::mem::take(&mut tally.saved_ns);
         let source = match std::mem::take(&mut tally.source) {
             Source::Hit => Source::Hit,
             _ => Source::Weir,
         };
-        let call = Call { total_ns, rows_sent, bytes_in, bytes_out, error, source, ..Call::default() };
-        let ended = self.current.started + std::time::Duration::from_nanos(total_ns);
+        let call =
+            Call { total_ns, rows_sent, bytes_in, bytes_out, error, source, saved_ns, ..Call::default() };
+        let ended = self.current.started + Duration::from_nanos(total_ns);
         let call = tally.waited(call);
         tally.count(&call, ended);
         self.logged(&call);

@@ -8,12 +8,13 @@
 //! Misses are scaled up by the share, for no key has many of them; statements and the server's time are counted, all of
 //! them, and what is no miss is a hit. A few keys that are asked for all the time so do no harm, sampled or not.
 //!
-//! Of a key that is asked for all the time a few executions are watched in each [`Limits::gap_us`], and those that are then
-//! hits under every TTL are only counted ([`Gates`]). Who asks while another's answer is under way is a hit, as it is for the
+//! Of a key that is asked for all the time one execution is watched in each [`Limits::gap_us`], and those that are hits under
+//! every TTL meanwhile are only counted ([`Gates`]). Who asks while another's answer is under way is a hit, as it is for the
 //! cache.
 
 mod desk;
 mod gate;
+mod hot;
 mod line;
 mod prediction;
 

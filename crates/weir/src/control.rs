@@ -137,8 +137,12 @@ impl Control for Live {
         };
         let period = history::read(self.history.as_deref(), |history| history.period(from, to))?;
         let seen = history::seen(&period);
-        let counted =
-            queries::Counted { report: &period.report, began_at: UNIX_EPOCH, usage: Usage::default() };
+        let counted = queries::Counted {
+            report: &period.report,
+            began_at: UNIX_EPOCH,
+            usage: Usage::default(),
+            unchanged: queries::Unchanged::default(),
+        };
         Ok(Queries { period: Some(seen), ..queries::listed(&counted, asked)? })
     }
 

@@ -28,9 +28,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// About 15 MB at most. A thousand keys tell a hit ratio to two points or three.
+    /// About 20 MB at most.
     fn default() -> Self {
-        Self { lines: 512, keys_each: 1024, keys: 65_536, gap_us: 20_000 }
+        Self { lines: 512, keys_each: 1024, keys: 65_536, gap_us: 125_000 }
     }
 }
 
@@ -67,10 +67,6 @@ impl Desk {
         let old = std::mem::replace(&mut *state, new);
         drop(state);
         drop(old);
-    }
-
-    pub(super) fn gap_us(&self) -> u64 {
-        self.limits.gap_us
     }
 
     /// All lines. Workers wait for the lock while one of them is looked at, not while all are.
@@ -126,20 +122,20 @@ impl Desk {
         growing.line.server_ns += server_ns;
         gate.line = Some((at, growing.serial));
         if !growing.watches(seen.key) {
-            gate.shift = growing.shift;
+            growing.tell(gate);
             return Sure::default();
         }
         let before = growing.keys();
         let sure = growing.run(seen, skipped);
-        if growing.keys() > self.limits.keys_each {
-            growing.forget_dead(seen.answered_us);
-            while growing.keys() > self.limits.keys_each {
-                growing.halve();
-            }
+        if growing.is_costly() {
+            growing.halve();
         }
-        gate.shift = growing.shift;
+        while growing.keys() > self.limits.keys_each {
+            growing.halve();
+        }
+        growing.tell(gate);
         *keys = *keys + growing.keys() - before;
-        state.make_room(self.limits.keys, seen.answered_us);
+        state.make_room(self.limits.keys);
         Sure { until_us: sure.until_us.min(seen.asked_us + self.limits.gap_us), ..sure }
     }
 }
@@ -189,14 +185,11 @@ impl State {
     }
 
     /// Halves the lines with the most keys until all of them together are few enough.
-    fn make_room(&mut self, limit: usize, now: u64) {
+    fn make_room(&mut self, limit: usize) {
         while self.keys > limit {
             let Some(most) = self.lines.iter_mut().max_by_key(|growing| growing.keys()) else { return };
             let before = most.keys();
-            most.forget_dead(now);
-            if most.keys() == before {
-                most.halve();
-            }
+            most.halve();
             self.keys -= before - most.keys();
         }
     }

@@ -1,13 +1,14 @@
 //! Which executions are watched: decided by each worker for itself, without a lock.
 
+use super::hot::HotKeys;
 use super::line::Sure;
 use super::{Desk, Seen};
 use crate::digests::{DigestText, Origin, Slot};
 use std::sync::Arc;
 
 /// Keys of which it is remembered that nothing can happen to them for a moment. One that falls on another's place takes it.
-const RECENT: usize = 256;
-/// A key is watched so often in [`super::Limits::gap_us`] before it is left alone for the rest of it.
+const RECENT: usize = 1024;
+/// A key is watched so often before it is left alone for [`super::Limits::gap_us`] after each time.
 const OFTEN: u32 = 8;
 /// Calls that are told to the desk together.
 const TOLD_AT: u64 = 256;
@@ -20,6 +21,7 @@ pub(super) struct Gate {
     /// The line's place and serial number at the desk.
     pub line: Option<(u32, u64)>,
     pub shift: u32,
+    pub hot: Option<Arc<HotKeys>>,
     /// What was counted since the desk was told.
     pub calls: u64,
     pub server_ns: u64,
@@ -31,8 +33,6 @@ struct Recent {
     key: u64,
     sure: Sure,
     skipped: u64,
-    /// How often it was watched since then.
-    since_us: u64,
     times: u32,
 }
 
@@ -58,11 +58,13 @@ impl Gates {
     /// Whether an execution with this key is to be watched.
     #[inline]
     pub fn sample(&self, slot: Slot, key: u64) -> Option<Sample> {
-        let shift = match self.gates.get(slot.index()) {
-            Some(gate) if gate.row == Some(slot.serial()) => gate.shift,
-            _ => 0,
+        let watches = match self.gates.get(slot.index()) {
+            Some(gate) if gate.row == Some(slot.serial()) => {
+                key.leading_zeros() >= gate.shift || gate.hot.as_ref().is_some_and(|hot| hot.contains(key))
+            }
+            _ => true,
         };
-        (key.leading_zeros() >= shift).then_some(Sample { key })
+        watches.then_some(Sample { key })
     }
 
     /// Whether nothing can be learned of it now: it is a hit under every TTL, and was seen a moment ago. It is counted then, and need
@@ -122,11 +124,7 @@ impl Gates {
         let skipped = std::mem::take(&mut recent.skipped);
         let sure = self.desk.observe(gate, subject, seen, skipped);
         recent.sure = sure;
-        if seen.asked_us.saturating_sub(recent.since_us) < self.desk.gap_us() {
-            recent.times += 1;
-        } else {
-            (recent.since_us, recent.times) = (seen.asked_us, 1);
-        }
+        recent.times = recent.times.saturating_add(1);
     }
 
     /// Tells the desk what was counted and not told yet.

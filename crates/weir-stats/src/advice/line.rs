@@ -4,10 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::LADDER;
+use super::gate::Gate;
+use super::hot::{HotKeys, MOST};
 use crate::digests::{DigestText, Origin};
 
-/// After this long without being asked for, a key is stored nowhere any more.
-const DEAD_US: u64 = LADDER[LADDER.len() - 1];
+/// Executions of a line that are watched before their number is held against all.
+const FREE: u64 = 2048;
+/// From then on a line watches about one execution in this many at most: to watch one costs as much as a tenth of a statement.
+const ONE_IN: u64 = 32;
+/// So often it is looked at that.
+const LOOKED_AT: u64 = 512;
+/// A key is hot that is asked for more than so many times as often as the mean.
+const HOT: u64 = 2;
+/// It keeps about so many keys at least.
+const LEAST: usize = 64;
 
 /// One execution that was watched.
 #[derive(Debug, Clone, Copy)]
@@ -83,8 +93,10 @@ struct Fill {
 struct Key {
     fills: [Fill; LADDER.len()],
     last_hash: Option<u64>,
-    last_us: u64,
     bytes: u32,
+    /// Executions, and those under each TTL that the server would have been asked.
+    calls: u32,
+    misses: [u32; LADDER.len()],
 }
 
 /// What is known of the statements of one digest from one origin.
@@ -122,6 +134,12 @@ pub(super) struct Growing {
     pub shift: u32,
     /// `line.calls` when it was last looked whether it is used.
     pub looked_at: u64,
+    /// Executions that were watched, and `line.calls` when it was last looked how many.
+    watched: u64,
+    calls_then: u64,
+    /// Those that are always watched.
+    hot: HashMap<u64, Key, foldhash::fast::FixedState>,
+    told_hot: Option<Arc<HotKeys>>,
     keys: HashMap<u64, Key, foldhash::fast::FixedState>,
 }
 
@@ -140,7 +158,17 @@ impl Growing {
             tiers: [Tier::default(); LADDER.len()],
         };
         let hasher = foldhash::fast::FixedState::with_seed(serial);
-        Self { line, serial, shift: 0, looked_at: 0, keys: HashMap::with_hasher(hasher) }
+        Self {
+            line,
+            serial,
+            shift: 0,
+            looked_at: 0,
+            watched: 0,
+            calls_then: 0,
+            hot: HashMap::with_hasher(hasher.clone()),
+            told_hot: None,
+            keys: HashMap::with_hasher(hasher),
+        }
     }
 
     pub fn keys(&self) -> usize {
@@ -149,20 +177,35 @@ impl Growing {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.keys.capacity() * (size_of::<(u64, Key)>() + 1)
+        size_of::<Self>() + (self.keys.capacity() + self.hot.capacity()) * (size_of::<(u64, Key)>() + 1)
     }
 
     pub fn watches(&self, key: u64) -> bool {
-        key.leading_zeros() >= self.shift
+        key.leading_zeros() >= self.shift || self.hot.contains_key(&key)
+    }
+
+    /// Lets a worker know which keys are watched.
+    pub fn tell(&self, gate: &mut Gate) {
+        if gate.shift != self.shift {
+            gate.shift = self.shift;
+            gate.hot.clone_from(&self.told_hot);
+        }
     }
 
     /// Runs one execution, and `skipped` ones of the same key before it which were hits under every TTL. Returns until when the
     /// next are hits as well.
     pub fn run(&mut self, seen: &Seen, skipped: u64) -> Sure {
-        let scale = f64::from(self.shift).exp2();
-        let (skipped, line) = (skipped as f64, &mut self.line);
+        let line = &mut self.line;
         line.last_us = line.last_us.max(seen.answered_us);
-        let key = self.keys.entry(seen.key).or_default();
+        let (key, scale) = match self.hot.get_mut(&seen.key) {
+            Some(key) => (key, 1.0),
+            None => {
+                self.watched += 1;
+                (self.keys.entry(seen.key).or_default(), f64::from(self.shift).exp2())
+            }
+        };
+        key.calls = key.calls.saturating_add(u32::try_from(skipped + 1).unwrap_or(u32::MAX));
+        let skipped = skipped as f64;
         let kept = match seen.outcome {
             Outcome::Kept { hash, bytes } => {
                 if key.last_hash.replace(hash) != Some(hash) {
@@ -176,10 +219,10 @@ impl Growing {
                 None
             }
         };
-        key.last_us = key.last_us.max(seen.answered_us);
         let took = seen.answered_us.saturating_sub(seen.asked_us);
         let mut sure = Sure { until_us: u64::MAX, oldest_us: u64::MAX };
-        for ((ttl, tier), fill) in LADDER.iter().zip(&mut line.tiers).zip(&mut key.fills) {
+        let of_key = key.fills.iter_mut().zip(&mut key.misses);
+        for ((ttl, tier), (fill, misses)) in LADDER.iter().zip(&mut line.tiers).zip(of_key) {
             tier.hits += skipped * scale;
             if fill.serves(*ttl, seen) {
                 tier.hits += scale;
@@ -189,6 +232,7 @@ impl Growing {
                     fill.outdated = true;
                 }
             } else {
+                *misses = misses.saturating_add(1);
                 tier.misses += scale;
                 tier.missed_ns += seen.server_ns as f64 * scale;
                 *fill = match kept {
@@ -206,13 +250,21 @@ impl Growing {
         sure
     }
 
-    /// Forgets keys that no TTL would have kept.
-    pub fn forget_dead(&mut self, now: u64) {
-        self.keys.retain(|_, key| key.last_us.saturating_add(DEAD_US) > now);
+    /// Whether more is watched than is worth it. To be asked after each execution that was.
+    pub fn is_costly(&mut self) -> bool {
+        if self.watched < FREE || !self.watched.is_multiple_of(LOOKED_AT) {
+            return false;
+        }
+        let calls = self.line.calls - self.calls_then;
+        self.calls_then = self.line.calls;
+        calls < LOOKED_AT * ONE_IN && self.keys.len() >= 2 * LEAST
     }
 
     /// Watches half of its keys from now on.
     pub fn halve(&mut self) {
+        if self.shift == 0 {
+            self.choose_hot();
+        }
         self.shift += 1;
         let shift = self.shift;
         self.keys.retain(|key, _| key.leading_zeros() >= shift);
@@ -221,21 +273,73 @@ impl Growing {
         }
     }
 
+    /// Those that were asked for most go on to be watched, and stand for themselves alone. All keys are known at this time.
+    fn choose_hot(&mut self) {
+        let calls: u64 = self.keys.values().map(|key| u64::from(key.calls)).sum();
+        let least = HOT * calls / self.keys.len().max(1) as u64;
+        let mut hot: Vec<(u32, u64)> = self.keys.iter().map(|(hash, key)| (key.calls, *hash)).collect();
+        hot.retain(|(calls, _)| u64::from(*calls) > least);
+        hot.sort_unstable_by(|a, b| b.cmp(a));
+        hot.truncate(MOST);
+        for (_, hash) in hot {
+            if let Some(key) = self.keys.remove(&hash) {
+                self.hot.insert(hash, key);
+            }
+        }
+        self.told_hot = (!self.hot.is_empty()).then(|| Arc::new(HotKeys::new(self.hot.keys().copied())));
+    }
+
     /// What it comes to.
     pub fn told(&self) -> Line {
         let mut line = self.line.clone();
-        let scale = f64::from(self.shift).exp2();
-        (line.keys, line.one_of) = (self.keys.len(), 1 << self.shift.min(63));
+        let all = f64::from(self.shift).exp2();
+        (line.keys, line.one_of) = (self.keys.len() + self.hot.len(), 1 << self.shift.min(63));
         for (at, (ttl, tier)) in LADDER.iter().zip(&mut line.tiers).enumerate() {
-            for key in self.keys.values() {
+            let keys = self.keys.values().map(|key| (key, all));
+            for (key, scale) in keys.chain(self.hot.values().map(|key| (key, 1.0))) {
                 if key.fills[at].until(*ttl) > line.last_us {
                     tier.entries += scale;
                     tier.bytes += scale * f64::from(key.bytes);
                 }
             }
+            if self.shift > 0 {
+                let hot = self.hot.values().map(|key| (key.calls, key.misses[at]));
+                let (hot_calls, hot_misses) = hot.fold((0.0, 0.0), |sum, (calls, misses)| {
+                    (sum.0 + f64::from(calls), sum.1 + f64::from(misses))
+                });
+                let rest = (line.calls as f64 - hot_calls).max(0.0);
+                let keys = self.keys.values().map(|key| (key.calls, key.misses[at]));
+                let estimate = hot_misses + misses(rest, all, keys);
+                tier.missed_ns *= if tier.misses > 0.0 { estimate / tier.misses } else { 1.0 };
+                tier.misses = estimate;
+            }
         }
         line
     }
+}
+
+/// The misses of all keys, from executions and misses of each watched one, of which there are `scale` times as many.
+///
+/// The sample may have more or less than its share of the calls, and all calls are known. How far that tells of misses too is seen in the
+/// sample itself (a regression through the origin). What is too much is taken off: a key that is asked for all the time is in the sample
+/// then, and how many misses it has is known. What it lacks is put on where keys are alike and chance alone may have done it.
+fn misses(calls: f64, scale: f64, keys: impl Iterator<Item = (u32, u32)>) -> f64 {
+    /// The square of the coefficient of variation of keys' calls up to which they are alike; that of a geometric distribution is 1.
+    const ALIKE: f64 = 3.0;
+    let (mut count, mut all_calls, mut all_misses, mut both, mut square) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (calls, misses) in keys {
+        let (calls, misses) = (f64::from(calls), f64::from(misses));
+        count += 1.0;
+        all_calls += calls;
+        all_misses += misses;
+        both += calls * misses;
+        square += calls * calls;
+    }
+    let off = scale * all_calls - calls;
+    let alike = count * square <= (1.0 + ALIKE) * all_calls * all_calls;
+    let by_chance = off > 0.0 || (alike && -off <= 2.5 * scale * square.sqrt());
+    let slope = if by_chance && square > 0.0 { both / square } else { 0.0 };
+    (scale * all_misses - slope * off).clamp(0.0, calls)
 }
 
 impl Fill {

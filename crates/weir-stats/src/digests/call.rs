@@ -31,6 +31,8 @@ pub struct Call {
     /// The error that the client got.
     pub error: Option<u16>,
     pub source: Source,
+    /// What the server took for the answer that the cache has given.
+    pub saved_ns: u64,
     /// When, in seconds since the tables were made.
     pub at: u64,
 }

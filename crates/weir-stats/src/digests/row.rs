@@ -55,6 +55,7 @@ pub(super) struct Counts {
     bytes_in: Counter,
     bytes_out: Counter,
     hits: Counter,
+    saved_ns: Counter,
     misses: Counter,
     by_weir: Counter,
     last_seen: Counter,
@@ -113,7 +114,10 @@ impl Counts {
         match call.source {
             Source::Server => {}
             Source::Miss => self.misses.inc(),
-            Source::Hit => self.hits.inc(),
+            Source::Hit => {
+                self.hits.inc();
+                self.saved_ns.add(call.saved_ns);
+            }
             Source::Weir => self.by_weir.inc(),
             Source::Refused(reason) => {
                 if let Some(counter) = self.rare().refused.get(usize::from(reason)) {
@@ -161,6 +165,7 @@ impl Counts {
         sums.bytes_in += self.bytes_in.get();
         sums.bytes_out += self.bytes_out.get();
         sums.hits += self.hits.get();
+        sums.saved_ns += self.saved_ns.get();
         sums.misses += self.misses.get();
         sums.by_weir += self.by_weir.get();
         sums.seen(first_seen, self.last_seen.get());

@@ -19,6 +19,8 @@ pub struct Sums {
     pub bytes_out: u64,
     /// Statements answered by the cache.
     pub hits: u64,
+    /// What the server took for the answers that these got.
+    pub saved_ns: u64,
     /// Statements for which the cache had nothing.
     pub misses: u64,
     /// Statements that Weir answered by itself.
@@ -54,6 +56,7 @@ impl Default for Sums {
             bytes_in: 0,
             bytes_out: 0,
             hits: 0,
+            saved_ns: 0,
             misses: 0,
             by_weir: 0,
             first_seen: u64::MAX,
@@ -85,6 +88,7 @@ impl Sums {
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.hits += other.hits;
+        self.saved_ns += other.saved_ns;
         self.misses += other.misses;
         self.by_weir += other.by_weir;
         self.seen(other.first_seen, other.last_seen);
@@ -163,7 +167,7 @@ impl Sums {
     }
 
     /// The plain counters, in an order that files rely on.
-    pub(crate) fn numbers(&self) -> [u64; 10] {
+    pub(crate) fn numbers(&self) -> [u64; 11] {
         let Self {
             calls,
             errors,
@@ -175,12 +179,25 @@ impl Sums {
             misses,
             by_weir,
             kept_ns,
+            saved_ns,
             ..
         } = *self;
-        [calls, errors, rows_sent, rows_affected, bytes_in, bytes_out, hits, misses, by_weir, kept_ns]
+        [
+            calls,
+            errors,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            hits,
+            misses,
+            by_weir,
+            kept_ns,
+            saved_ns,
+        ]
     }
 
-    pub(crate) fn numbers_mut(&mut self) -> [&mut u64; 10] {
+    pub(crate) fn numbers_mut(&mut self) -> [&mut u64; 11] {
         let Self {
             calls,
             errors,
@@ -192,9 +209,22 @@ impl Sums {
             misses,
             by_weir,
             kept_ns,
+            saved_ns,
             ..
         } = self;
-        [calls, errors, rows_sent, rows_affected, bytes_in, bytes_out, hits, misses, by_weir, kept_ns]
+        [
+            calls,
+            errors,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            hits,
+            misses,
+            by_weir,
+            kept_ns,
+            saved_ns,
+        ]
     }
 
     /// What the server takes on average for a statement that it answers, in nanoseconds; `None` if it never was asked.

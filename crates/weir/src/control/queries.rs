@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_admin::{
     ApiError, Code, Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryCounts, QueryShown, Reset,
@@ -9,10 +10,10 @@ use weir_admin::{
 };
 use weir_cache::Refusal;
 use weir_model::DigestId;
-use weir_proxy::Shared;
+use weir_proxy::{Digests, Shared};
 use weir_session::PinReason;
 use weir_stats::HistogramSnapshot;
-use weir_stats::digests::{Line, Report, Sums, Usage};
+use weir_stats::digests::{Line, Origin, Report, Sums, Usage};
 
 /// Rows that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
@@ -24,13 +25,20 @@ pub struct Counted<'r> {
     /// When the seconds began that rows tell.
     pub began_at: SystemTime,
     pub usage: Usage,
+    /// What the cache advisor knows of them.
+    pub unchanged: Unchanged,
 }
 
 /// The rows that were asked for, of what was counted since the start or the last reset.
 pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> {
     let Some(digests) = &shared.digests else {
         let nothing = Report { lines: Vec::new(), other: Sums::default() };
-        let counted = Counted { report: &nothing, began_at: UNIX_EPOCH, usage: Usage::default() };
+        let counted = Counted {
+            report: &nothing,
+            began_at: UNIX_EPOCH,
+            usage: Usage::default(),
+            unchanged: Unchanged::default(),
+        };
         return Ok(Queries {
             enabled: false,
             other: None,
@@ -39,17 +47,24 @@ pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> 
         });
     };
     let report = digests.report();
-    listed(&Counted { report: &report, began_at: digests.began_at(), usage: digests.usage() }, asked)
+    listed(
+        &Counted {
+            report: &report,
+            began_at: digests.began_at(),
+            usage: digests.usage(),
+            unchanged: Unchanged::of(digests),
+        },
+        asked,
+    )
 }
 
 /// The rows that were asked for.
 pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, ApiError> {
-    let Counted { report, began_at, usage } = *counted;
+    let Counted { report, began_at, usage, unchanged } = counted;
     let limit = asked.limit.unwrap_or(SHOWN);
     if !(1..=SHOWN_MAX).contains(&limit) {
         return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
     }
-    let means = means(&report.lines);
     let selected: Vec<&Line> = report.lines.iter().filter(|line| is_selected(line, asked)).collect();
     let middle = Middle::of(&selected);
     let mut rows: Vec<(&Line, Quadrant)> =
@@ -58,13 +73,13 @@ pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, Ap
     rows.retain(|(_, quadrant)| asked.quadrant.is_none_or(|wanted| wanted == *quadrant));
     let sort = asked.sort.unwrap_or_default();
     // The ids make the order the same each time.
-    rows.sort_by_cached_key(|(line, _)| (Reverse(rank(sort, line, &means)), line.digest.id));
-    let row = |(line, quadrant): (&Line, Quadrant)| query(line, quadrant, &means, began_at);
+    rows.sort_by_cached_key(|(line, _)| (Reverse(rank(sort, line, unchanged)), line.digest.id));
+    let row = |(line, quadrant): (&Line, Quadrant)| query(line, quadrant, unchanged, *began_at);
     Ok(Queries {
         enabled: true,
         rows: report.lines.len(),
         queries: rows.into_iter().take(limit).map(row).collect(),
-        other: Some(counts(&report.other, None, false, began_at)),
+        other: Some(counts(&report.other, 0, *began_at)),
         quadrants,
         evicted: usage.evicted,
         memory: usage.bytes as u64,
@@ -81,7 +96,7 @@ pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
     let digests = shared.digests.as_ref().ok_or_else(unknown)?;
     let wanted = u64::from_str_radix(id, 16).map(DigestId).map_err(|_| unknown())?;
     let report = digests.report();
-    let means = means(&report.lines);
+    let unchanged = Unchanged::of(digests);
     let middle = Middle::of(&report.lines.iter().collect::<Vec<_>>());
     let lines: Vec<&Line> = report.lines.iter().filter(|line| line.digest.id == wanted).collect();
     let first = lines.first().ok_or_else(unknown)?;
@@ -91,10 +106,10 @@ pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
         id: first.digest.id.to_string(),
         digest: text(&first.digest.text),
         digest_cut: first.digest.is_cut,
-        all: counts(&all, means.get(&wanted).copied(), first.digest.is_cacheable, digests.began_at()),
+        all: counts(&all, lines.iter().map(|line| unchanged.regret_ns(line)).sum(), digests.began_at()),
         rows: lines
             .iter()
-            .map(|line| query(line, middle.quadrant(line), &means, digests.began_at()))
+            .map(|line| query(line, middle.quadrant(line), &unchanged, digests.began_at()))
             .collect(),
     })
 }
@@ -116,17 +131,33 @@ pub(super) fn is_selected(line: &Line, asked: &QueriesAsked) -> bool {
         && is(&asked.server, origin.server.as_bytes())
 }
 
-/// What the server takes on average for each digest, whoever asks.
-type Means = HashMap<DigestId, u64>;
+/// The server's time for answers that were the same as the last one to the same statement, as far as the cache advisor watches.
+#[derive(Default)]
+pub struct Unchanged(HashMap<(DigestId, Arc<Origin>), u64>);
 
-fn means(lines: &[Line]) -> Means {
-    let mut sums: HashMap<DigestId, (u64, u64)> = HashMap::new();
-    for line in lines {
-        let (sum, count) = sums.entry(line.digest.id).or_default();
-        *sum += line.sums.server.sum_ns();
-        *count += line.sums.server.count();
+impl Unchanged {
+    fn of(digests: &Digests) -> Self {
+        let told = |line: weir_stats::advice::Line| {
+            let ns = line.unchanged_ns() as u64;
+            ((line.digest.id, line.origin), ns)
+        };
+        Self(digests.advice().into_iter().map(told).collect())
     }
-    sums.into_iter().filter_map(|(id, (sum, count))| Some((id, sum.checked_div(count)?))).collect()
+
+    /// What the server took for what the cache might have answered, and no rule has said anything about.
+    fn regret_ns(&self, line: &Line) -> u64 {
+        if !line.digest.is_cacheable {
+            return 0;
+        }
+        if let Some(ns) = self.0.get(&(line.digest.id, Arc::clone(&line.origin))) {
+            return *ns;
+        }
+        let sums = &line.sums;
+        let named = sums.misses + sums.refused.iter().sum::<u64>();
+        // The first answer has to come from the server.
+        let repeats = sums.server.count().saturating_sub(named).saturating_sub(1);
+        sums.server_mean().unwrap_or(0) * repeats
+    }
 }
 
 /// The medians over rows, of calls and of mean times.
@@ -174,7 +205,7 @@ fn quadrants(rows: &[(&Line, Quadrant)]) -> Vec<QuadrantSum> {
     sums.into_values().collect()
 }
 
-fn rank(sort: SortBy, line: &Line, means: &Means) -> u64 {
+fn rank(sort: SortBy, line: &Line, unchanged: &Unchanged) -> u64 {
     let sums = &line.sums;
     match sort {
         SortBy::Total => sums.total.sum_ns(),
@@ -183,24 +214,12 @@ fn rank(sort: SortBy, line: &Line, means: &Means) -> u64 {
         SortBy::P99 => sums.total.percentile(99.0),
         SortBy::Errors => sums.errors,
         SortBy::Rows => sums.rows_sent + sums.rows_affected,
-        SortBy::Saved => means.get(&line.digest.id).map_or(0, |mean| mean * sums.hits),
-        SortBy::Regret => regret_ns(sums, line.digest.is_cacheable),
+        SortBy::Saved => sums.saved_ns,
+        SortBy::Regret => unchanged.regret_ns(line),
     }
 }
 
-/// What the server took for what no rule has said anything about.
-fn regret_ns(sums: &Sums, is_cacheable: bool) -> u64 {
-    let named = sums.hits + sums.misses + sums.refused.iter().sum::<u64>();
-    let unnamed = sums.server.count().saturating_sub(named.saturating_sub(sums.hits));
-    match is_cacheable {
-        // The first answer has to come from the server.
-        true => sums.server_mean().unwrap_or(0) * unnamed.saturating_sub(1),
-        false => 0,
-    }
-}
-
-fn query(line: &Line, quadrant: Quadrant, means: &Means, began_at: SystemTime) -> Query {
-    let mean = means.get(&line.digest.id).copied();
+fn query(line: &Line, quadrant: Quadrant, unchanged: &Unchanged, began_at: SystemTime) -> Query {
     Query {
         id: line.digest.id.to_string(),
         digest: text(&line.digest.text),
@@ -211,11 +230,11 @@ fn query(line: &Line, quadrant: Quadrant, means: &Means, began_at: SystemTime) -
         quadrant,
         cacheable: line.digest.is_cacheable,
         sample: (!line.sample.is_empty()).then(|| text(&line.sample)),
-        counts: counts(&line.sums, mean, line.digest.is_cacheable, began_at),
+        counts: counts(&line.sums, unchanged.regret_ns(line), began_at),
     }
 }
 
-fn counts(sums: &Sums, server_mean: Option<u64>, is_cacheable: bool, began_at: SystemTime) -> QueryCounts {
+fn counts(sums: &Sums, regret_ns: u64, began_at: SystemTime) -> QueryCounts {
     let moment = |at: u64| {
         let moment = began_at.checked_add(Duration::from_secs(at))?;
         (sums.calls > 0).then(|| unix(moment))
@@ -240,11 +259,8 @@ fn counts(sums: &Sums, server_mean: Option<u64>, is_cacheable: bool, began_at: S
         total: times(&sums.total),
         queue: times(&sums.queue),
         server_time: times(&sums.server),
-        saved_seconds: match sums.hits {
-            0 => Some(0.0),
-            hits => server_mean.map(|mean| seconds(mean) * hits as f64),
-        },
-        regret_seconds: seconds(regret_ns(sums, is_cacheable)),
+        saved_seconds: Some(seconds(sums.saved_ns)),
+        regret_seconds: seconds(regret_ns),
         first_seen: moment(sums.first_seen),
         last_seen: moment(sums.last_seen),
     }
