@@ -3,6 +3,7 @@
 mod advise;
 mod history;
 mod live;
+mod queries;
 mod verbs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -12,9 +13,10 @@ use std::path::PathBuf;
 pub use advise::{AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
 pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
+pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
 pub use verbs::{
-    At, AtPlace, CacheVerb, EditArgs, ExplainArgs, QueriesArgs, QueriesList, QueriesVerb, RuleArgs,
-    RuleFlags, RulesVerb, TokenFile, TokenVerb, TopArgs, text_of,
+    At, AtPlace, CacheVerb, EditArgs, ExplainArgs, RuleArgs, RuleFlags, RulesVerb, TokenFile, TokenVerb,
+    TopArgs, text_of,
 };
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on

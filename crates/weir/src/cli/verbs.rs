@@ -1,6 +1,5 @@
 //! The verbs that ask a running Weir.
 
-use super::history::{Against, PeriodArgs, against};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use weir_admin::{NewRule, Place, Question, Selection};
@@ -200,59 +199,6 @@ pub struct TokenFile {
 
 fn role(word: &str) -> Result<Role, String> {
     Role::from_word(word).ok_or_else(|| format!("a role is one of {}", Role::WORDS.join(", ")))
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct QueriesArgs {
-    #[command(subcommand)]
-    pub verb: Option<QueriesVerb>,
-    #[command(flatten)]
-    pub list: QueriesList,
-    #[command(flatten)]
-    pub at: At,
-}
-
-/// Which rows, in which order.
-#[derive(Debug, Args)]
-pub struct QueriesList {
-    /// By what, the greatest first [default: total]
-    #[arg(long, value_parser = ["total", "calls", "mean", "p99", "errors", "rows", "saved", "regret"])]
-    pub sort: Option<String>,
-    /// How many rows [default: 20]
-    #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
-    /// Of this user only
-    #[arg(long, value_name = "NAME")]
-    pub user: Option<String>,
-    /// With this default schema only
-    #[arg(long, value_name = "NAME")]
-    pub schema: Option<String>,
-    /// Show what is frequent and what is slow: four lists, by calls and by mean time against the medians
-    #[arg(long)]
-    pub quadrants: bool,
-    #[command(flatten)]
-    pub period: PeriodArgs,
-    /// Tell what is new, gone, slower or more often than in another time: the same window so much earlier, as 1d, or FROM..TO
-    #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "quadrants"])]
-    pub compare: Option<Against>,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum QueriesVerb {
-    /// Show everything that was counted of one digest
-    Show {
-        /// The id that `weir queries` shows
-        #[arg(value_name = "ID")]
-        id: String,
-        #[command(flatten)]
-        at: At,
-    },
-    /// Forget what was counted, and begin anew
-    Reset {
-        #[command(flatten)]
-        at: At,
-    },
 }
 
 #[derive(Debug, Args)]
