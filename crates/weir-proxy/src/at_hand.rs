@@ -113,7 +113,7 @@ impl AtHand {
         };
         let unread = match self.unread {
             true => {
-                "; a statement that Weir cannot look at, for its length (limits.statement_bytes) or because it was prepared \
+                "; a statement that Weir cannot look at, for its length (limits.statement_bytes), for how much is in it, or because it was prepared \
                      before the rule, is denied where the rule may match"
             }
             false => "",

@@ -33,6 +33,8 @@ pub(crate) struct Backend {
     /// The longest packet that the client takes, by the login.
     pub max_packet: u32,
     pub born: Instant,
+    /// The answer to a command of Weir's own has not been read to its end: nobody else may be given the connection.
+    pub owes: bool,
     _slot: Option<Slot>,
 }
 
@@ -52,6 +54,7 @@ impl From<ServerConnection> for Backend {
             place: connection.place,
             max_packet: connection.max_packet,
             born: Instant::now(),
+            owes: false,
             _slot: Some(connection.slot),
         }
     }
@@ -82,6 +85,7 @@ impl Backend {
             place: self.place,
             max_packet: self.max_packet,
             born: self.born,
+            owes: false,
             _slot: None,
         }
     }

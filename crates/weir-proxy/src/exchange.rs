@@ -38,12 +38,18 @@ pub(crate) async fn exchange(server: &mut Backend, payload: &[u8], shape: Shape)
     server.stream.restart_sequence();
     let mut packet = Vec::with_capacity(payload.len() + weir_wire::HEADER);
     put_packet(&mut packet, 0, payload);
+    // Until all of the answer is there: who waits for it may give up at any moment.
+    server.owes = true;
     write_all(&mut server.stream, &packet).await?;
     let answer = reply(server, shape).await?;
     if let Some(renumber) = &mut server.renumber {
         renumber.restart();
     }
-    if server.held.is_empty() { Ok(answer) } else { Err(unasked()) }
+    if !server.held.is_empty() {
+        return Err(unasked());
+    }
+    server.owes = false;
+    Ok(answer)
 }
 
 /// Reads the answer to a command that was sent before. What came behind it is held.

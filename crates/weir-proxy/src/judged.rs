@@ -20,6 +20,8 @@ const PLACES: usize = 4096;
 const KEPT_MAX: usize = 4096;
 /// Texts of more statements than this are read each time.
 const KEPT_PARTS: usize = 8;
+/// Statements of one text that are looked at. Each takes half a kilobyte while the text is at hand, and there may be half a million in 1 MiB.
+const PARTS_MAX: usize = 64;
 /// Scopes, and answers of the server about names, that are kept beside one text.
 const KEPT_BESIDE: usize = 16;
 /// How long it is believed what a name stands for. What changes it through Weir ends that at once.
@@ -48,6 +50,8 @@ pub(crate) struct Judged {
     pub hints: CacheHints,
     /// Where several statements stand in the text: each of them, and where. No such text stands for another.
     pub parts: Vec<(Range<usize>, Judged)>,
+    /// There are more of them than are looked at.
+    pub many: bool,
     /// The rules that may match every statement with this key.
     selection: Mutex<Option<Selection>>,
     beside: Mutex<Beside>,
@@ -123,8 +127,20 @@ impl Judged {
             command,
             hints: read_hints(sql, mode),
             parts: Vec::new(),
+            many: false,
             selection: Mutex::default(),
             beside: Mutex::default(),
+        }
+    }
+
+    /// Whether all that rules look at was found in the text, and if not, of what kind it is, as far as that is known.
+    pub fn unread(&self) -> Option<Option<RuleKind>> {
+        let cut = |judged: &Self| judged.facts.cut;
+        match () {
+            () if self.many => Some(None),
+            () if self.parts.iter().any(|(_, part)| cut(part)) => Some(None),
+            () if cut(self) => Some(Some(self.kind).filter(|_| self.parts.is_empty())),
+            () => None,
         }
     }
 
@@ -259,8 +275,11 @@ impl Judgements {
         let known = known.or_else(|| self.find(sql, mode, command, true));
         let found = known.unwrap_or_else(|| {
             let mut judged = Judged::new(sql, mode, kind(), command);
-            judged.parts = parts(sql, mode)
+            let parts = parts(sql, mode);
+            judged.many = parts.len() > PARTS_MAX;
+            judged.parts = parts
                 .into_iter()
+                .take(PARTS_MAX)
                 .map(|at| (at.clone(), Judged::part(&sql[at], mode, command)))
                 .collect();
             let judged = Arc::new(judged);
@@ -313,7 +332,7 @@ fn parts(sql: &[u8], mode: LexMode) -> Vec<Range<usize>> {
         return parts;
     }
     let (mut lexer, mut begin, mut is_empty) = (Lexer::new(sql, mode), 0, true);
-    while let Some(token) = lexer.next() {
+    while let Some(token) = lexer.next().filter(|_| parts.len() <= PARTS_MAX) {
         if token.kind == TokenKind::Semicolon {
             if !is_empty {
                 parts.push(begin..token.start as usize);

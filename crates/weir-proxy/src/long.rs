@@ -54,7 +54,10 @@ impl Session {
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.worker.shared.rules_act(),
             _ => false,
         };
-        if !is_read || header.continues() || bytes > self.limits.statement_bytes {
+        // What was decided by its beginning stays so.
+        let is_decided =
+            self.is_ruled() || self.is_queued() || self.sharing.as_ref().is_some_and(|sharing| sharing.fit);
+        if !is_read || is_decided || header.continues() || bytes > self.limits.statement_bytes {
             return false;
         }
         self.long = self.worker.shared.long.room(bytes, self.limits.statement_memory);

@@ -127,7 +127,6 @@ impl Session {
 
     /// Lets a KILL that came behind its statement meet nothing.
     pub(crate) async fn absorb(&mut self, ending: Ending) -> Result<(), Exit> {
-        self.ruled.stray = None;
         let gone = Exit::Close(CloseReason::ServerGone);
         if ending != Ending::Sent {
             // It may still come.
@@ -146,6 +145,7 @@ impl Session {
             Ok(Ok(_)) => {}
             Ok(Err(_)) | Err(_) => return Err(gone),
         }
+        self.ruled.stray = None;
         // While it was idle, its end was waited for.
         std::future::poll_fn(|cx| self.server.stream.poll_still(cx)).await.map_err(|_| gone)
     }

@@ -6,6 +6,7 @@ use crate::session::{Exit, Phase, Session};
 use crate::sharing::Sharing;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_model::CloseReason;
 use weir_session::{PinReason, PinSet, Reads};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
@@ -107,6 +108,7 @@ impl Session {
         self.phase == Phase::Idle
             && self.to_server.is_empty()
             && self.server.held.is_empty()
+            && !self.server.owes
             && self.walker.at_boundary()
             && !self.ruled.may_be_killed()
             && self.sharing.as_ref().is_some_and(|s| s.wanted.is_known() && s.actual.is_none())
@@ -160,18 +162,27 @@ impl Session {
     }
 
     /// The session ends: its connection goes back if it is as good as new, and is closed if not.
-    pub(crate) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self, reason: CloseReason) {
         let Some(sharing) = &self.sharing else { return };
         if sharing.offered {
             self.worker.shared.registry.withdraw(self.entry.handle.id());
         }
         let kept = sharing.pins.why().without(PinReason::SessionMode.into());
-        if sharing.is_attached() && kept.is_empty() && sharing.rebase.is_none() {
+        if is_about_client(reason) && sharing.is_attached() && kept.is_empty() && sharing.rebase.is_none() {
             self.give_back();
         } else {
             self.drop_link();
         }
     }
+}
+
+/// Whether a session that ends for this reason has done nothing at the server that is not known to be over.
+fn is_about_client(reason: CloseReason) -> bool {
+    use CloseReason as R;
+    matches!(
+        reason,
+        R::Quit | R::ClientGone | R::ClientIo | R::ClientProtocol | R::IdleTimeout | R::Draining | R::Denied
+    )
 }
 
 impl Sharing {

@@ -351,7 +351,7 @@ impl Session {
     }
 
     /// Whether the rules have been asked about the command at hand, which is taken again.
-    fn is_ruled(&self) -> bool {
+    pub(crate) fn is_ruled(&self) -> bool {
         self.ruled.at_hand.as_ref().is_some_and(|ruled| ruled.number == self.commands)
     }
 
@@ -409,6 +409,12 @@ impl Session {
             // Behind these the schema may be another.
             moved |=
                 matches!(part.kind, RuleKind::Use | RuleKind::Call | RuleKind::PrepareText | RuleKind::Other);
+        }
+        // A table that nobody has read the name of may be a rule's.
+        let unread = found.judged.unread().filter(|_| at_hand.denied.is_none());
+        if let Some(rule) = unread.and_then(|kind| set.may_deny(kind, command, &self.as_connection())) {
+            (at_hand.denied, at_hand.unread) = (Some(rule), true);
+            matched.push(rule);
         }
         matched.iter().for_each(|rule| rules.hit(*rule, worker.index()));
         if worker.shared.query_log.is_on() {

@@ -151,6 +151,8 @@ pub(crate) struct Session {
     pub starved: bool,
     /// The request at the front is longer than one read, and held until all of it is there.
     pub long: Option<Room>,
+    /// One that was taken, and is not all with the server.
+    pub long_sent: Option<Room>,
     pub to_server: Unsent,
     pub to_client: Unsent,
     pub current: Current,
@@ -225,6 +227,7 @@ impl Session {
             starved: early.is_empty(),
             held_up: early,
             long: None,
+            long_sent: None,
             to_server: Unsent::default(),
             to_client: Unsent::default(),
             current: Current::none(now),
@@ -300,7 +303,7 @@ impl Session {
         let reason = session.end_reason(reason);
         observe::closed(&session, peer, reason);
         if session.sharing.is_some() {
-            session.leave();
+            session.leave(reason);
             return reason;
         }
         if reason == CloseReason::Quit && session.phase == Phase::Idle && session.is_reusable() {
@@ -406,6 +409,7 @@ impl Session {
             && !self.walker.in_transaction()
             && self.to_client.is_empty()
             && !self.is_queued()
+            && self.long.is_none()
     }
 
     fn shut_down(&self) -> Exit {

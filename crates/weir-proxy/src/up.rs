@@ -16,7 +16,7 @@ impl Session {
     pub(crate) fn poll_up(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
         if !self.to_server.is_empty() {
             match self.to_server.poll(&mut self.server.stream, cx) {
-                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Ok(())) => self.long_sent = None,
                 Poll::Ready(Err(e)) => return self.server_write_failed(&e),
                 Poll::Pending => return self.watch_client(cx),
             }
@@ -68,8 +68,8 @@ impl Session {
         loop {
             let taken = self.command(cx, &bytes[at..])?;
             at += taken;
-            if taken > 0 {
-                self.long = None;
+            if taken > 0 && self.long.is_some() {
+                self.long_sent = self.long.take().filter(|_| !self.to_server.is_empty());
             }
             let unsent = !self.to_client.is_empty() || !self.to_server.is_empty();
             let next = self.exit.is_none() && self.phase == Phase::Idle && !unsent && !self.has_behind();

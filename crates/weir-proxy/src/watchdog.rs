@@ -12,10 +12,16 @@ use weir_wire::packet::ErrPacket;
 /// ER_NET_READ_INTERRUPTED.
 const SERVER_SILENT: u16 = 1159;
 
+/// How long a client may send nothing in the middle of a request that is held: net_read_timeout, which would end it at a server, is
+/// 30 s there.
+const UPLOAD_SILENCE: Duration = Duration::from_secs(30);
+
 /// What the session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
     Client,
+    /// The rest of a long request.
+    Upload,
     Server,
     SlowReader,
     /// A place in the pool's queue.
@@ -23,7 +29,7 @@ enum Waits {
 }
 
 /// What is waited for, the commands so far, the bytes of the answer so far, and those of them that were taken of what
-/// waits for the client.
+/// waits for the client; of a request those that are there.
 type Seen = (Waits, u64, u64, usize);
 
 /// The running timer, if any.
@@ -53,7 +59,8 @@ impl Session {
         if limit.is_zero() {
             return Poll::Pending;
         }
-        let now = (waits, self.commands, self.current.bytes_out, self.to_client.taken());
+        let moved = if waits == Waits::Upload { self.held_up.len() } else { self.to_client.taken() };
+        let now = (waits, self.commands, self.current.bytes_out, moved);
         self.watchdog.shorten(now, limit);
         loop {
             if self.watchdog.timer.is_none() {
@@ -86,6 +93,7 @@ impl Session {
             _ if self.is_in_flight() || self.is_in_line() => (Waits::Client, Duration::ZERO),
             _ if self.is_queued() => (Waits::Pool, self.worker.shared.settings.load().pool.queue_timeout),
             Phase::Answer => (Waits::Server, limits.server_read_timeout),
+            Phase::Idle if self.lacks_long() => (Waits::Upload, UPLOAD_SILENCE),
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
             Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
@@ -96,7 +104,7 @@ impl Session {
         match waits {
             Waits::Client => Some(self.current.ended.elapsed()),
             Waits::Pool => Some(self.sharing.as_ref()?.waiting.as_ref()?.begun.elapsed()),
-            Waits::Server | Waits::SlowReader => None,
+            Waits::Server | Waits::SlowReader | Waits::Upload => None,
         }
     }
 
@@ -104,6 +112,12 @@ impl Session {
         let seconds = limit.as_secs_f64();
         match waits {
             Waits::SlowReader => Exit::Close(CloseReason::WriteTimeout),
+            Waits::Upload => {
+                let text = format!(
+                    "Got timeout reading communication packets (weir: the rest of a statement, {seconds} s)"
+                );
+                Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(SERVER_SILENT, b"08S01", text))
+            }
             // The client is told there that none became free.
             Waits::Pool => Exit::Attach,
             Waits::Client => {

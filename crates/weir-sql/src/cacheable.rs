@@ -55,6 +55,8 @@ pub struct ReadFacts {
     /// It is exactly `SELECT FOUND_ROWS()`, in any case of letters, without an alias and without a comment or blank
     /// inside the call, so the column's name is those 12 bytes as they were written.
     pub asks_found_rows: bool,
+    /// The text was not read to its end, for it is too long or names too much: there may be more tables than are told.
+    pub cut: bool,
     /// What a write changes, as far as it names it. Triggers and cascading foreign keys write elsewhere, unseen.
     pub writes: Writes,
 }
@@ -95,6 +97,7 @@ impl ReadFacts {
             functions: Vec::new(),
             found_rows: false,
             asks_found_rows: false,
+            cut: reason == Uncacheable::TooLarge,
             writes: Writes { tables: Vec::new(), unsure: reason == Uncacheable::TooLarge },
         }
     }
@@ -171,8 +174,8 @@ pub(crate) fn of_text(text: &Text<'_>) -> ReadFacts {
 fn of(mut cursor: Cursor<'_>) -> ReadFacts {
     let (sql, mode) = (cursor.sql(), cursor.mode());
     if !query::is_query(cursor.clone()) {
-        let writes = writes::of(&mut cursor);
-        return ReadFacts { writes, ..ReadFacts::refused(Uncacheable::NotARead) };
+        let (writes, cut) = writes::of(&mut cursor);
+        return ReadFacts { writes, cut, ..ReadFacts::refused(Uncacheable::NotARead) };
     }
     if sql.len() > LONGEST_JUDGED {
         return ReadFacts::refused(Uncacheable::TooLarge);

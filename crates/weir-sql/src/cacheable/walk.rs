@@ -137,6 +137,7 @@ impl<'a> Walk<'a> {
         let is_unsure = !self.functions.is_empty() || reasons.iter().any(|reason| self.is_refused(*reason));
         let first = Uncacheable::ALL.iter().find(|reason| self.is_refused(**reason));
         ReadFacts {
+            cut: self.is_refused(Uncacheable::TooLarge),
             verdict: first.map_or(Ok(()), |reason| Err(*reason)),
             tables: self.tables,
             functions: self.functions,

@@ -10,16 +10,17 @@ use crate::{Token, TokenKind};
 /// More names than this are not gathered.
 const LIMIT: usize = 256;
 
-/// Takes the statement.
-pub(super) fn of(cursor: &mut Cursor<'_>) -> Writes {
-    let mut targets = Targets { cursor, found: Writes::default() };
+/// Takes the statement. True: it names more than are gathered.
+pub(super) fn of(cursor: &mut Cursor<'_>) -> (Writes, bool) {
+    let mut targets = Targets { cursor, found: Writes::default(), cut: false };
     targets.statement();
-    targets.found
+    (targets.found, targets.cut)
 }
 
 struct Targets<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     found: Writes,
+    cut: bool,
 }
 
 impl Targets<'_, '_> {
@@ -152,7 +153,7 @@ impl Targets<'_, '_> {
             table = TableName { schema: Some(table.name), name };
         }
         if self.found.tables.len() >= LIMIT {
-            self.found.unsure = true;
+            (self.found.unsure, self.cut) = (true, true);
         } else if !self.found.tables.contains(&table) {
             self.found.tables.push(table);
         }

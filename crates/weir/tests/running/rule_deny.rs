@@ -181,6 +181,30 @@ async fn a_text_too_long_to_look_at_is_denied_where_a_rule_may_match() {
     }
 }
 
+/// Beyond a bound names and statements are not read any more; a rule may be about what is there.
+#[tokio::test]
+async fn what_is_too_much_to_be_read_is_denied_where_a_rule_may_match() {
+    let ctes = |n: usize| {
+        let all: Vec<String> = (0..n).map(|n| format!("a{n} AS (SELECT 1)")).collect();
+        format!("WITH {} SELECT * FROM secret", all.join(", "))
+    };
+    let deep = |n: usize| format!("SELECT {}1{} FROM secret", "(".repeat(n), ")".repeat(n));
+    let many = |n: usize| format!("{}SELECT * FROM secret", "DO 0;".repeat(n));
+    let only = "[[rule]]\nname = \"table\"\nmatch = { table = \"secret\" }\ndeny = \"not here\"\n";
+    for (_, server) in both() {
+        fixture(&server, "rule_deny7").await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, only);
+            let options = app(weir.addr()).database("rule_deny7").with(Caps::MULTI_STATEMENTS);
+            let mut client = options.connect().await.unwrap();
+            for sql in [ctes(3), ctes(400), deep(3), deep(400), many(3), many(100), many(20_000)] {
+                denied(&client.query(&sql).await.unwrap(), "table");
+            }
+            row(&mut client, "SELECT 1").await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_long_text_is_looked_at_to_its_end() {
     for (flavor, server) in both() {
