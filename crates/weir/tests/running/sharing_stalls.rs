@@ -13,8 +13,9 @@ async fn an_answer_that_comes_too_late_is_nobody_elses() {
         let table = "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT UNIQUE)";
         database(server, "sh_stalls", &[table, "INSERT INTO t VALUES (7777, 1)"]).await;
         let relay = Relay::start(server.addr()).await.unwrap();
-        let limits = "[limits]\nserver_connect_timeout = \"1s\"\n";
-        let weir = Weir::config(sharing_config(&relay.addr().to_string(), 1, "", limits)).start().unwrap();
+        // With the other, a socket that is being read goes to nobody.
+        let more = "io = \"epoll\"\n[limits]\nserver_connect_timeout = \"1s\"\n";
+        let weir = Weir::config(sharing_config(&relay.addr().to_string(), 1, "", more)).start().unwrap();
         weir.wait_for_line("accepting clients", PATIENCE).unwrap();
         let mut one = client(&weir, "sh_stalls").await;
         let mut two = client(&weir, "sh_stalls").await;
