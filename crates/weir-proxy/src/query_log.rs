@@ -205,20 +205,23 @@ impl Session {
         }
     }
 
-    /// A statement was answered so; `queue_ns` is in the total already.
+    /// A statement was answered so; `queue_ns` is in the total already. `text` is what [`Session::log_text`] kept of it.
     #[inline]
-    pub(crate) fn logged(&mut self, call: &Call) {
+    pub(crate) fn logged(&mut self, call: &Call, text: Option<Vec<u8>>) {
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            self.log(why, call);
+            self.log(why, call, text);
         }
     }
 
     #[cold]
-    fn log(&mut self, why: LoggedFor, call: &Call) {
+    fn log(&mut self, why: LoggedFor, call: &Call, text: Option<Vec<u8>>) {
         if !matches!(self.current.command, com::QUERY | com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
             return;
         }
         let slot = self.tally.slot();
+        // It may have been switched off while the statement ran.
+        let may_show =
+            self.current.command == com::QUERY && self.worker.shared.query_log.literals.load(Relaxed);
         let pins = match &self.sharing {
             Some(sharing) => sharing.pins.why(),
             None => PinReason::SessionMode.into(),
@@ -231,7 +234,7 @@ impl Session {
             peer: self.peer,
             command: com::name(self.current.command),
             digest: slot.and_then(|slot| here(|analytics| analytics.named(slot)).flatten()),
-            text: self.tally.text.take(),
+            text: text.filter(|_| may_show),
             call: *call,
             server_connection: if call.server_ns == 0 { 0 } else { self.server.id },
             rules: self.tally.matched_names(),

@@ -48,7 +48,7 @@ pub(crate) struct Tally {
     last_prepared: u32,
     /// The schema that is shown of the session.
     pub shown: Schema,
-    /// For the query log: the statement's text, and the rules that have matched.
+    /// For the query log: the text of the statement at hand, and the rules that have matched it.
     pub text: Option<Vec<u8>>,
     matched: Option<Box<(Arc<Rules>, Vec<RuleIndex>)>>,
 }
@@ -96,7 +96,7 @@ impl Tally {
     #[inline]
     pub fn takes(&mut self) {
         if self.waits_since.is_none() {
-            (self.slot, self.ask) = (None, Ask::No);
+            (self.slot, self.ask, self.text) = (None, Ask::No, None);
             if self.matched.is_some() {
                 self.matched = None;
             }
@@ -332,6 +332,7 @@ impl Session {
     pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64) {
         // What the client was told, where Weir has put that in the place of the server's.
         let error = self.tally.error.take().or(self.walker.error());
+        let text = self.tally.text.take();
         let source = std::mem::take(&mut self.tally.source);
         let ask = std::mem::take(&mut self.tally.ask);
         let Some(slot) = self.tally.slot else { return };
@@ -361,7 +362,7 @@ impl Session {
         };
         let call = self.tally.waited(call);
         self.tally.count(&call, self.current.ended);
-        self.logged(&call);
+        self.logged(&call, text);
     }
 
     /// Weir, or its cache, has answered.
@@ -369,6 +370,7 @@ impl Session {
     pub(crate) fn tally_own(&mut self, total_ns: u64, bytes_in: u64, bytes_out: u64) {
         let tally = &mut self.tally;
         (tally.ask, tally.watch) = (Ask::No, None);
+        let text = tally.text.take();
         let (rows_sent, error) = (std::mem::take(&mut tally.rows), tally.error.take());
         let saved_ns = std::mem::take(&mut tally.saved_ns);
         let source = match std::mem::take(&mut tally.source) {
@@ -380,6 +382,6 @@ impl Session {
         let ended = self.current.started + Duration::from_nanos(total_ns);
         let call = tally.waited(call);
         tally.count(&call, ended);
-        self.logged(&call);
+        self.logged(&call, text);
     }
 }

@@ -12,8 +12,8 @@ use weir_control::LogFile;
 use weir_proxy::{Dropped, LoggedFor, LoggedStatement, LoggedStatements, Shared, ToLog};
 use weir_stats::digests::Source;
 
-/// Lines that are written at once, in bytes: a page of them, not one by one.
-const BATCH: usize = 64 * 1024;
+/// Lines that are written at once, in bytes: a page of them, not one by one, and not more than the smallest file may hold.
+const BATCH: usize = 32 * 1024;
 
 /// How long the end of Weir waits for the disk.
 const LAST_LINES: Duration = Duration::from_secs(2);

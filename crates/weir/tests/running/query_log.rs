@@ -122,6 +122,41 @@ async fn slow_ones_stand_there_with_their_text_where_that_is_asked_for() {
     }
 }
 
+/// A text is that of the statement whose line it stands in, and of no other; once it is not wanted any more none is written.
+#[tokio::test]
+async fn no_line_has_the_text_of_another_statement_or_one_that_is_not_wanted_any_more() {
+    for (flavor, server) in &both() {
+        table(server, "ql_other").await;
+        let keys = log("slow = \"200ms\"\nliterals = true\n");
+        let mut weir = sharing(server, 2, MODES[1], &keys);
+        let [mut one] = clients(&weir, "ql_other").await;
+        let prepared = one.prepare("SELECT SLEEP(?)").await.unwrap();
+        one.run("UPDATE t SET v = 'secret' WHERE id = 1").await.unwrap();
+        execute(&mut one, prepared.id, &[Param::Double(0.4)], true).await;
+        let executed = so_many(&weir, 1).await;
+        assert_eq!(executed[0]["command"], "stmt_execute", "{flavor:?}: {executed:#?}");
+        assert_eq!(executed[0]["statement"], Value::Null, "{flavor:?}: {executed:#?}");
+
+        one.send(command::QUERY, b"SELECT SLEEP(3), 'secret'").await.unwrap();
+        let text = sharing_config(
+            &server.addr().to_string(),
+            2,
+            MODES[1],
+            &keys.replace("literals = true", "literals = false"),
+        );
+        weir.reload(&text).unwrap();
+        weir.wait_for_line("event=\"reloaded\"", PATIENCE).unwrap();
+        one.receive(command::QUERY).await.unwrap();
+        let lines = so_many(&weir, 2).await;
+        assert_eq!(
+            (&lines[1]["command"], &lines[1]["statement"]),
+            (&json!("query"), &Value::Null),
+            "{flavor:?}"
+        );
+        assert!(!fs::read_to_string(path(&weir)).unwrap().contains("secret"), "{flavor:?}");
+    }
+}
+
 /// A file that is full goes on as `.1`, `.2`; no line is lost or torn, and a reload opens the file anew.
 #[tokio::test]
 async fn files_are_exchanged_and_opened_anew_and_lines_stay_whole() {
