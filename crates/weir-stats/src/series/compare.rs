@@ -98,6 +98,8 @@ impl Comparison {
 impl Row {
     fn changes(&self, now_ms: u64, then_ms: u64) -> Vec<Change> {
         match (self.now.calls, self.then.calls) {
+            // Times that a connection was kept may be all there is of a statement that was answered before.
+            (0, 0) => return Vec::new(),
             (_, 0) => return vec![Change::New],
             (0, _) => return vec![Change::Gone],
             _ => {}

@@ -20,7 +20,7 @@ impl Minute {
     pub fn merge(&mut self, later: Self, most: usize) {
         self.other.merge(&later.other);
         for line in later.lines {
-            let same = |held: &&mut Line| held.digest == line.digest && held.origin == line.origin;
+            let same = |held: &&mut Line| is_same(&held.digest, &line.digest) && held.origin == line.origin;
             match self.lines.iter_mut().find(same) {
                 Some(held) => held.sums.merge(&line.sums),
                 None => self.lines.push(line),
@@ -43,12 +43,21 @@ pub struct Ledger {
     resets: u64,
 }
 
-/// By its bytes: two texts may share an id by chance.
-#[derive(Debug, PartialEq, Eq)]
+/// By its bytes: two texts may share an id by chance. What else is known of a digest may differ between the tables, and with it
+/// what is told of their sum.
+#[derive(Debug)]
 struct Key {
     digest: Arc<DigestText>,
     origin: Arc<Origin>,
 }
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        is_same(&self.digest, &other.digest) && self.origin == other.origin
+    }
+}
+
+impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -108,6 +117,10 @@ impl Ledger {
         all.merge(&gone);
         Read { resets, all, seen, lines }
     }
+}
+
+fn is_same(a: &DigestText, b: &DigestText) -> bool {
+    a.id == b.id && a.text == b.text
 }
 
 /// Those that took most time, in that order.

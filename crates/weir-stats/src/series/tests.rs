@@ -256,6 +256,31 @@ fn minutes_of_one_time_are_added_up() {
     assert_eq!(minute.other.calls, 2);
 }
 
+/// Workers may disagree on whether a digest can be cached, and which of them is looked at first may change.
+#[test]
+fn what_else_is_known_of_a_digest_makes_no_other_row_of_it() {
+    let (tables, mut minutes): (Vec<_>, Vec<_>) = [true, false]
+        .into_iter()
+        .map(|is_cacheable| {
+            let mut desk = Desk::new(10);
+            let origin = Origin { user: b"app"[..].into(), schema: b"db"[..].into(), server: "main".into() };
+            let (origin, number) = desk.writer.origin(origin);
+            let digest = DigestText::new(DigestId(1), b"select c from t", is_cacheable);
+            let slot = desk.writer.slot(&digest, (&origin, number), b"", 1);
+            desk.writer.count(slot, &call(1000));
+            (Arc::clone(&desk.tables[0]), desk.take(10))
+        })
+        .unzip();
+    let mut ledger = Ledger::default();
+    assert_eq!(calls(&ledger.take(&tables, 10)), [(1, 2)]);
+    let turned: Vec<_> = tables.into_iter().rev().collect();
+    let minute = ledger.take(&turned, 10);
+    assert_eq!((calls(&minute), minute.other.calls), (Vec::new(), 0));
+    let (mut sum, later) = (minutes.remove(0), minutes.remove(0));
+    sum.merge(later, 10);
+    assert_eq!(calls(&sum), [(1, 2)]);
+}
+
 fn line(n: u64, calls: u64, mean_ms: u64) -> Line {
     let origin = Origin { user: b"app"[..].into(), schema: b"db"[..].into(), server: "main".into() };
     let total = Histogram::default();
@@ -302,6 +327,9 @@ fn two_periods_differ_in_what_is_new_gone_slower_and_more_often() {
     assert!(found.more_often.is_empty() && found.slower.is_empty());
     let found = compare((&then, 30_000), (&then, 60_000));
     assert_eq!(ids(&found.more_often), [1, 2, 3, 4]);
+    // Nobody has sent these in either period.
+    let found = compare((&[line(1, 0, 1), line(2, 0, 1)], 60_000), (&[line(1, 0, 1)], 60_000));
+    assert!([&found.new, &found.gone, &found.slower, &found.more_often].iter().all(|rows| rows.is_empty()));
     // Nothing was counted then: all is new, and nothing divides by zero.
     let found = compare((&now, 60_000), (&[], 0));
     assert_eq!((found.new.len(), found.gone.len()), (6, 0));
@@ -332,6 +360,36 @@ fn some_sums() -> impl Strategy<Value = Sums> {
             sums
         },
     )
+}
+
+/// Files hold these bytes: where this fails, weir_store's VERSION must rise with it.
+#[test]
+fn the_bytes_of_counts_are_those_that_files_hold() {
+    let total = Histogram::default();
+    total.record(1_000_000);
+    let mut sums = Sums {
+        calls: 1,
+        errors: 2,
+        rows_sent: 3,
+        rows_affected: 4,
+        bytes_in: 5,
+        bytes_out: 6,
+        hits: 7,
+        misses: 8,
+        by_weir: 9,
+        kept_ns: 10,
+        saved_ns: 300,
+        total: total.snapshot(),
+        codes: [(1062, 1)].into(),
+        ..Sums::default()
+    };
+    (sums.refused[3], sums.pins[1], sums.pinned_ns[63]) = (2, 4, 5);
+    let numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0xac, 2];
+    let total = [0xc0, 0x84, 0x3d, 1, 80, 1];
+    let (queue, server) = ([0, 0], [0, 0]);
+    let (codes, refused, pins, pinned) = ([1, 0xa6, 8, 1], [1, 3, 2], [1, 1, 4], [1, 63, 5]);
+    let parts: [&[u8]; 8] = [&numbers, &total, &queue, &server, &codes, &refused, &pins, &pinned];
+    assert_eq!(encode_sums(&sums), parts.concat());
 }
 
 proptest! {
