@@ -1,7 +1,7 @@
 //! The file: opened for writing by one process at a time, made with the mode 0600, set aside when it is corrupt.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,19 +21,28 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const CHECKED_MAX: u64 = 64 << 20;
 /// Files that are set aside at most, so that a broken disk does not fill up with them.
 const ASIDE_MAX: usize = 5;
+/// What the names of a database and of the files that belong to it end in.
+const FILES: [&str; 3] = ["", "-wal", "-shm"];
+
+/// The right to write a file, and to rename it. Another process gets it when this is dropped.
+pub(crate) struct Lock {
+    _file: File,
+}
 
 /// A file that this process writes.
 pub(crate) struct Writable {
     pub connection: Connection,
-    /// Held as long as the file is written.
-    _lock: File,
+    pub lock: Lock,
 }
 
-/// Opens the file, or makes it. `size` is how many bytes it may take.
-pub(crate) fn open(path: &Path, size: u64) -> Result<Writable, Trouble> {
-    let lock = lock(path)?;
+/// Opens the file, or makes it. `size` is how many bytes it may take. Who asks holds the [`Lock`].
+pub(crate) fn open(path: &Path, size: u64) -> Result<Connection, Trouble> {
     // SQLite gives the files beside it the same mode.
     OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|e| unwritable(path, &e))?;
+    // SQLite would put what stands in a log beside it into the file of another program.
+    if !is_ours(path)? {
+        return Err(Trouble::foreign());
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
@@ -49,7 +58,18 @@ pub(crate) fn open(path: &Path, size: u64) -> Result<Writable, Trouble> {
     if length <= CHECKED_MAX {
         check(&connection)?;
     }
-    Ok(Writable { connection, _lock: lock })
+    Ok(connection)
+}
+
+/// Whether a file is empty, or begins as those of Weir do: with what SQLite writes, and the id of the application in it
+/// (<https://www.sqlite.org/fileformat.html#the_database_header>).
+fn is_ours(path: &Path) -> Result<bool, Trouble> {
+    let mut header = Vec::new();
+    let file = File::open(path).map_err(|e| unwritable(path, &e))?;
+    file.take(100).read_to_end(&mut header).map_err(|e| unwritable(path, &e))?;
+    let application = schema::APPLICATION.to_be_bytes();
+    let is_header = header.starts_with(b"SQLite format 3\0") && header.get(68..72) == Some(&application[..]);
+    Ok(header.is_empty() || is_header)
 }
 
 /// Opens the file to read it, while somebody writes.
@@ -69,12 +89,12 @@ fn check(connection: &Connection) -> Result<(), Trouble> {
 }
 
 /// A lock in a file of its own: one on the database itself would end SQLite's when it is closed (fcntl(2)).
-fn lock(path: &Path) -> Result<File, Trouble> {
+pub(crate) fn lock(path: &Path) -> Result<Lock, Trouble> {
     let name = beside(path, "-lock");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&name);
     let file = file.map_err(|e| unwritable(&name, &e))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock { _file: file }),
         Err(TryLockError::WouldBlock) => {
             let why = "another Weir writes it: give each a history.file of its own";
             Err(Trouble::new(Kind::InUse, why))
@@ -91,8 +111,13 @@ fn unwritable(path: &Path, error: &io::Error) -> Trouble {
     Trouble::new(kind, format!("{}: {error}", path.display()))
 }
 
-/// Renames a file that is corrupt, with what belongs to it; `now` is in seconds since 1970. Nobody has it open.
+/// Renames a file that is corrupt, with what belongs to it; `now` is in seconds since 1970. Who asks holds the [`Lock`], and
+/// nobody has it open to write.
 pub(crate) fn set_aside(path: &Path, now: u64) -> Result<PathBuf, Trouble> {
+    // Somebody may have put another one there.
+    if !is_ours(path)? {
+        return Err(Trouble::foreign());
+    }
     let aside = beside(path, ".corrupt-");
     let prefix = aside.file_name().unwrap_or_default().to_owned();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -107,8 +132,14 @@ pub(crate) fn set_aside(path: &Path, now: u64) -> Result<PathBuf, Trouble> {
         );
         return Err(Trouble::new(Kind::Corrupt, why));
     }
-    let aside = beside(path, &format!(".corrupt-{now}"));
-    for end in ["", "-wal", "-shm"] {
+    let is_free = |name: &PathBuf| FILES.iter().all(|end| beside(name, end).symlink_metadata().is_err());
+    let numbered = (1..=ASIDE_MAX).map(|n| beside(path, &format!(".corrupt-{now}-{n}")));
+    let mut names = std::iter::once(beside(path, &format!(".corrupt-{now}"))).chain(numbered);
+    let Some(aside) = names.find(is_free) else {
+        let why = format!("it is corrupt, and there is no free name to rename it to, as {}", aside.display());
+        return Err(Trouble::new(Kind::Corrupt, why));
+    };
+    for end in FILES {
         match fs::rename(beside(path, end), beside(&aside, end)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed.map_err(|e| unwritable(path, &e))?,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use weir_stats::series::{Clock, Moment, Point, Reading, Step};
 
-use crate::file::{self, Writable};
+use crate::file::{self, Lock, Writable};
 use crate::read::{self, Period, Points};
 use crate::status::Status;
 use crate::trouble::{Kind, Trouble};
@@ -30,14 +31,16 @@ pub struct History {
     path: PathBuf,
     status: Arc<Mutex<Status>>,
     orders: SyncSender<Order>,
+    opened: Arc<AtomicU64>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 enum Order {
     /// Write what was counted by now, and say when that is done.
     Flush(SyncSender<()>),
-    /// Who read the file found it corrupt.
-    Suspect,
+    /// Who read the file found it corrupt. It had been opened so many times when they began: if it was opened once more since
+    /// then, that is another file, or somebody else has said it before.
+    Suspect(u64),
     /// Write what was counted by now, and end.
     Stop,
 }
@@ -52,11 +55,13 @@ impl History {
         let status = Arc::new(Mutex::new(Status::default()));
         let path = options.file.clone();
         let told = Arc::clone(&status);
+        let opened = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&opened);
         let thread = std::thread::Builder::new().name("history".to_owned()).spawn(move || {
-            let mut recorder = Recorder::new(options, Box::new(source), told);
+            let mut recorder = Recorder::new(options, Box::new(source), told, counted);
             recorder.run(&taken);
         })?;
-        Ok(Self { path, status, orders, thread: Mutex::new(Some(thread)) })
+        Ok(Self { path, status, orders, opened, thread: Mutex::new(Some(thread)) })
     }
 
     pub fn status(&self) -> Status {
@@ -99,13 +104,24 @@ impl History {
         {
             return Err(trouble);
         }
+        let opened = self.opened();
         let answer = read(&self.path);
         if answer.as_ref().is_err_and(|trouble| trouble.kind == Kind::Corrupt) {
-            match self.orders.try_send(Order::Suspect) {
-                Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-            }
+            self.suspect(opened);
         }
         answer
+    }
+
+    /// How often the file was opened.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened.load(Relaxed)
+    }
+
+    /// The file was found corrupt, as it was when it had been opened so many times.
+    pub(crate) fn suspect(&self, opened: u64) {
+        match self.orders.try_send(Order::Suspect(opened)) {
+            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
     }
 
     /// Writes what was counted by now, and ends. Blocks.
@@ -128,6 +144,10 @@ struct Recorder {
     reading: Reading,
     pending: Batch,
     file: Option<Writable>,
+    /// What is held between a file that was set aside and the next.
+    lock: Option<Lock>,
+    /// How often it was opened.
+    opened: Arc<AtomicU64>,
     known: Known,
     tried: Option<Instant>,
     flushed: Instant,
@@ -135,7 +155,12 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn new(options: Options, source: Box<dyn Source>, status: Arc<Mutex<Status>>) -> Self {
+    fn new(
+        options: Options,
+        source: Box<dyn Source>,
+        status: Arc<Mutex<Status>>,
+        opened: Arc<AtomicU64>,
+    ) -> Self {
         let began = Instant::now();
         Self {
             options,
@@ -146,6 +171,8 @@ impl Recorder {
             reading: Reading::default(),
             pending: Batch::default(),
             file: None,
+            lock: None,
+            opened,
             known: Known::default(),
             tried: None,
             flushed: began,
@@ -162,7 +189,9 @@ impl Recorder {
             match orders.recv_timeout(left) {
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
-                    if self.flushed.elapsed() >= self.options.flush || !self.pending.minutes.is_empty() {
+                    // Minutes are written at once, unless they have waited already.
+                    let is_urgent = !self.pending.minutes.is_empty() && self.status.lock().trouble.is_none();
+                    if self.flushed.elapsed() >= self.options.flush || is_urgent {
                         self.write();
                     }
                 }
@@ -173,7 +202,14 @@ impl Recorder {
                     // Who asked may have given up.
                     let _ = done.try_send(());
                 }
-                Ok(Order::Suspect) => self.set_aside("who read it found it corrupt"),
+                Ok(Order::Suspect(opened)) => {
+                    if self.file.is_some() && self.opened.load(Relaxed) == opened {
+                        match self.set_aside("who read it found it corrupt") {
+                            Ok(()) => self.write(),
+                            Err(trouble) => self.failed(trouble),
+                        }
+                    }
+                }
                 Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -229,12 +265,18 @@ impl Recorder {
     /// Writes what waits, and tells in the log what begins and what ends.
     fn write(&mut self) {
         self.flushed = Instant::now();
-        match self.try_write() {
+        let mut written = self.try_write();
+        // One that turns out to be corrupt is begun anew with what waits. If that is corrupt too it is not the file.
+        if let Err(trouble) = &written
+            && trouble.kind == Kind::Corrupt
+            && self.file.is_some()
+        {
+            let why = trouble.why.clone();
+            written = self.set_aside(&why).and_then(|()| self.try_write());
+        }
+        match written {
             Ok(true) => self.went_well(),
             Ok(false) => {}
-            Err(trouble) if trouble.kind == Kind::Corrupt && self.file.is_some() => {
-                self.set_aside(&trouble.why)
-            }
             Err(trouble) => self.failed(trouble),
         }
     }
@@ -248,32 +290,56 @@ impl Recorder {
             self.tried = Some(Instant::now());
             self.file = Some(self.open()?);
         }
-        let Some(file) = &mut self.file else { return Ok(false) };
-        write::write(&mut file.connection, &self.pending, self.options.digests, &mut self.known)?;
+        let mut written = self.write_pending();
+        if written.as_ref().is_err_and(|trouble| trouble.kind == Kind::Full) {
+            // Where it is the bound of the file that is met, nothing else makes room.
+            self.prune()?;
+            written = self.write_pending();
+        }
+        written?;
         let mut status = self.status.lock();
         status.written += self.pending.seconds.len() as u64;
         status.last_second = self.pending.seconds.last().map(|(second, _)| *second).or(status.last_second);
         drop(status);
         self.pending = Batch::default();
         if self.must_prune {
-            let size = self.options.size / FILLED.1 * FILLED.0;
-            let keep = self.clock.keep(self.options.retention);
-            self.must_prune = write::prune(&mut file.connection, keep, size, &mut self.known)?;
+            self.prune()?;
         }
+        let Some(file) = &self.file else { return Ok(false) };
         self.status.lock().bytes = write::used(&file.connection)?;
         Ok(true)
+    }
+
+    fn write_pending(&mut self) -> Result<(), Trouble> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        write::write(&mut file.connection, &self.pending, self.options.digests, &mut self.known)
+    }
+
+    /// Removes what is too old, and what is too much.
+    fn prune(&mut self) -> Result<(), Trouble> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let size = self.options.size / FILLED.1 * FILLED.0;
+        let keep = self.clock.keep(self.options.retention);
+        self.must_prune = write::prune(&mut file.connection, keep, size, &mut self.known)?;
+        Ok(())
     }
 
     /// Opens the file; one that is corrupt is set aside first.
     fn open(&mut self) -> Result<Writable, Trouble> {
         let Options { file, size, .. } = &self.options;
-        match file::open(file, *size) {
+        let lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => file::lock(file)?,
+        };
+        let connection = match file::open(file, *size) {
             Err(trouble) if trouble.kind == Kind::Corrupt => {
                 aside(&self.options, &self.status, &trouble.why)?;
-                file::open(file, *size)
+                file::open(file, *size)?
             }
-            opened => opened,
-        }
+            opened => opened?,
+        };
+        self.opened.fetch_add(1, Relaxed);
+        Ok(Writable { connection, lock })
     }
 
     fn went_well(&mut self) {
@@ -310,15 +376,16 @@ impl Recorder {
         }
     }
 
-    /// The file has turned out to be corrupt: it is begun anew with what waits.
-    fn set_aside(&mut self, why: &str) {
-        self.file = None;
+    /// The file has turned out to be corrupt: the next is made when something is written.
+    fn set_aside(&mut self, why: &str) -> Result<(), Trouble> {
         self.known = Known::default();
         self.tried = None;
-        match aside(&self.options, &self.status, why) {
-            Ok(()) => self.write(),
-            Err(trouble) => self.failed(trouble),
-        }
+        // It is closed before it is renamed; until the next is there nobody else may begin one.
+        let Some(Writable { connection, lock }) = self.file.take() else { return Ok(()) };
+        drop(connection);
+        aside(&self.options, &self.status, why)?;
+        self.lock = Some(lock);
+        Ok(())
     }
 }
 

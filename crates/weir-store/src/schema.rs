@@ -1,13 +1,15 @@
 //! The tables. Times are seconds since 1970-01-01 UTC; a point is that of the time that begins there.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use crate::trouble::{Kind, Trouble};
 
 /// "Weir" in ASCII: tells a file of ours from other databases (PRAGMA application_id).
-const APPLICATION: i64 = 0x5765_6972;
+pub(crate) const APPLICATION: u32 = 0x5765_6972;
 /// The version of the tables and of what is in their blobs (PRAGMA user_version).
-pub(crate) const VERSION: i64 = 1;
+///
+/// 2: counts of a digest have one number more. Their bytes tell nothing of that, so those of before are not read.
+pub(crate) const VERSION: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE second (
@@ -41,10 +43,12 @@ CREATE TABLE digest_minute (
 pub(crate) fn prepare(connection: &mut Connection) -> Result<(), Trouble> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
+    if application != 0 && application != i64::from(APPLICATION) {
+        return Err(Trouble::foreign());
+    }
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
-    if application != APPLICATION && (tables > 0 || application != 0) {
-        let why = "it is a database of another program and was not touched: give history.file another name";
-        return Err(Trouble::new(Kind::Foreign, why));
+    if application == 0 && tables > 0 {
+        return Err(Trouble::foreign());
     }
     if version > VERSION {
         let why = format!(
@@ -54,11 +58,22 @@ pub(crate) fn prepare(connection: &mut Connection) -> Result<(), Trouble> {
         return Err(Trouble::new(Kind::Newer, why));
     }
     if tables == 0 {
-        let transaction = connection.transaction()?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         transaction.commit()?;
+    } else if version < VERSION {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("DELETE FROM digest_minute", ())?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+        transaction.commit()?;
+        tracing::warn!(
+            event = "history_converted",
+            from = version,
+            to = VERSION,
+            "the history was made by an older Weir: its totals are kept, what it knew of digests is removed"
+        );
     }
     Ok(())
 }

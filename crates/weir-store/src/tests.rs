@@ -14,9 +14,9 @@ use weir_stats::Histogram;
 use weir_stats::digests::{DigestText, Line, Origin, Sums};
 use weir_stats::series::{Keep, Minute, Point, Reading, Retention};
 
-use crate::file::{self, open};
+use crate::file::{self, Writable};
 use crate::write::{Batch, Known, prune, used, write};
-use crate::{History, Kind, Options, Source, read};
+use crate::{History, Kind, Options, Source, Trouble, read};
 
 const SIZE: u64 = 64 << 20;
 /// A whole hour, in seconds since 1970.
@@ -24,6 +24,11 @@ const T: u64 = 1_795_348_800;
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
+}
+
+fn open(path: &Path, size: u64) -> Result<Writable, Trouble> {
+    let lock = file::lock(path)?;
+    Ok(Writable { connection: file::open(path, size)?, lock })
 }
 
 fn point(statements: u64) -> Point {
@@ -222,7 +227,7 @@ fn a_file_is_ours_alone_and_one_process_writes_it() {
 #[test]
 fn what_is_not_ours_is_not_touched() {
     for (sql, kind) in [
-        ("PRAGMA user_version = 2", Kind::Newer),
+        ("PRAGMA user_version = 99", Kind::Newer),
         ("PRAGMA application_id = 1", Kind::Foreign),
         ("PRAGMA application_id = 0", Kind::Foreign),
     ] {
@@ -247,17 +252,75 @@ fn a_file_that_cannot_be_made_is_told() {
     }
 }
 
+/// Leaves of a file what says whose it is.
+fn damage(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[100..].fill(0xa5);
+    fs::write(path, bytes).unwrap();
+}
+
 #[test]
-fn files_that_are_corrupt_are_set_aside_but_not_without_end() {
+fn of_a_file_of_an_older_version_the_totals_are_kept() {
     let folder = folder();
     let path = folder.path().join("h.db");
-    for n in 0..5 {
-        fs::write(&path, "no database, but long enough to be looked at as one".repeat(100)).unwrap();
-        assert_eq!(open(&path, SIZE).err().map(|trouble| trouble.kind), Some(Kind::Corrupt));
-        let aside = file::set_aside(&path, T + n).unwrap();
-        assert!(aside.exists() && !path.exists());
+    let batch =
+        Batch { seconds: vec![(T, point(5))], minutes: vec![(T, minute(vec![line(1, "app", 2)], 0))] };
+    write_to(&path, &batch, 10);
+    Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();
+    drop(open(&path, SIZE).unwrap());
+    assert_eq!(told(&path, T, T + 60), (Vec::new(), 0));
+    assert_eq!(read::points(&path, T, T + 60, 1).unwrap().points[&T], point(5));
+    write_to(&path, &batch, 10);
+    assert_eq!(told(&path, T, T + 60).0.len(), 1);
+}
+
+#[test]
+fn what_is_no_database_or_a_damaged_one_of_another_program_is_not_touched() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let other = folder.path().join("other.db");
+    let connection = Connection::open(&other).unwrap();
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+        .unwrap();
+    // As it is found where the other program is at work, or was killed.
+    let log = fs::read(folder.path().join("other.db-wal")).unwrap();
+    let working = fs::read(&other).unwrap();
+    drop(connection);
+    damage(&other);
+    let damaged = fs::read(&other).unwrap();
+    let text = b"no database, but long enough to be looked at as one".repeat(100);
+    for (bytes, log) in [(text, None), (b"short".to_vec(), None), (damaged, None), (working, Some(log))] {
+        fs::write(&path, &bytes).unwrap();
+        if let Some(log) = &log {
+            fs::write(folder.path().join("h.db-wal"), log).unwrap();
+        }
+        let history = History::start(options(&path), Set::default()).unwrap();
+        history.flush();
+        assert_eq!(history.status().trouble.map(|trouble| trouble.kind), Some(Kind::Foreign));
+        history.stop();
+        assert!(fs::read(&path).unwrap() == bytes);
+        assert_eq!(log.is_some(), folder.path().join("h.db-wal").exists());
+        assert_eq!(file::set_aside(&path, T).err().map(|trouble| trouble.kind), Some(Kind::Foreign));
     }
-    fs::write(&path, "no database").unwrap();
+}
+
+#[test]
+fn files_that_are_corrupt_are_set_aside_but_not_without_end_nor_over_one_another() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let mut names = Vec::new();
+    for _ in 0..5 {
+        drop(open(&path, SIZE).unwrap());
+        damage(&path);
+        assert_eq!(open(&path, SIZE).err().map(|trouble| trouble.kind), Some(Kind::Corrupt));
+        names.push(file::set_aside(&path, T).unwrap());
+        assert!(names.iter().all(|name| name.exists()) && !path.exists());
+    }
+    names.dedup();
+    assert_eq!(names.len(), 5);
+    drop(open(&path, SIZE).unwrap());
+    damage(&path);
     assert_eq!(file::set_aside(&path, T + 9).err().map(|trouble| trouble.kind), Some(Kind::Corrupt));
     assert!(path.exists());
 }
@@ -333,6 +396,30 @@ fn a_full_file_stops_the_history_and_is_told() {
     history.stop();
 }
 
+/// Here it is seconds that fill the file.
+#[test]
+fn a_file_that_has_met_its_bound_makes_room_and_is_written_again() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let size = 64 * 4096;
+    let mut file = open(&path, size).unwrap();
+    let filled = (0..100_000).find_map(|n| {
+        let batch = Batch { seconds: vec![(1_000_000 + n, point(20))], minutes: Vec::new() };
+        write(&mut file.connection, &batch, 10, &mut Known::default()).err()
+    });
+    assert_eq!(filled.map(|trouble| trouble.kind), Some(Kind::Full));
+    drop(file);
+    let counts = Set::default();
+    let history = History::start(Options { size, ..options(&path) }, counts.clone()).unwrap();
+    counts.reading.lock().statements = 7;
+    history.flush();
+    assert_eq!(history.status().trouble, None);
+    let points = history.points(2_000_000, u64::from(u32::MAX), 1).unwrap().points;
+    assert_eq!(points.values().map(|point| point.statements).sum::<u64>(), 7);
+    assert!(history.status().is_writing && history.status().bytes < size);
+    history.stop();
+}
+
 #[test]
 fn a_file_that_turns_out_to_be_corrupt_is_begun_anew() {
     let folder = folder();
@@ -355,6 +442,25 @@ fn a_file_that_turns_out_to_be_corrupt_is_begun_anew() {
     let names =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().any(|name| name.starts_with("h.db.corrupt-")));
+    history.stop();
+}
+
+/// Two read one bad page, and both say so.
+#[test]
+fn a_file_that_two_found_corrupt_is_set_aside_once() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let counts = Set::default();
+    let history = History::start(options(&path), counts.clone()).unwrap();
+    history.flush();
+    let opened = history.opened();
+    history.suspect(opened);
+    history.suspect(opened);
+    counts.reading.lock().statements = 5;
+    assert_eq!(statements(&history), 5);
+    history.suspect(opened);
+    assert_eq!(statements(&history), 5);
+    assert_eq!((history.status().set_aside, history.opened()), (1, opened + 1));
     history.stop();
 }
 

@@ -11,7 +11,7 @@ pub enum Kind {
     InUse,
     /// A newer version of Weir has made it.
     Newer,
-    /// It is a database of somebody else.
+    /// It is somebody else's: a database, or no database at all.
     Foreign,
     /// It cannot be made, opened or written.
     Unwritable,
@@ -49,6 +49,11 @@ pub struct Trouble {
 impl Trouble {
     pub(crate) fn new(kind: Kind, why: impl Into<String>) -> Self {
         Self { kind, why: why.into() }
+    }
+
+    pub(crate) fn foreign() -> Self {
+        let why = "it is a file of another program and was not touched: give history.file another name";
+        Self::new(Kind::Foreign, why)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use weir_stats::digests::{DigestText, Origin, Sums};
 use weir_stats::series::{Keep, Minute, Point, decode_histogram, decode_sums, encode_histogram, encode_sums};
 
@@ -54,7 +54,7 @@ fn write_all(
     most: usize,
     known: &mut Known,
 ) -> Result<(), Trouble> {
-    let transaction = connection.transaction()?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for (second, point) in &batch.seconds {
         add_point(&transaction, "second", *second, point)?;
         add_point(&transaction, "minute", second - second % 60, point)?;
@@ -93,15 +93,15 @@ fn add_minute(
     Ok(())
 }
 
-/// Removes what is outside of `keep`, and the oldest minutes while more than `size` bytes are in use. Returns whether there
-/// may be more to remove.
+/// Removes what is outside of `keep`, and the oldest minutes and seconds while more than `size` bytes are in use. Returns whether
+/// there may be more to remove.
 pub(crate) fn prune(
     connection: &mut Connection,
     keep: Option<Keep>,
     size: u64,
     known: &mut Known,
 ) -> Result<bool, Trouble> {
-    let transaction = connection.transaction()?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut more = false;
     if let Some(keep) = keep {
         transaction
@@ -110,16 +110,8 @@ pub(crate) fn prune(
         transaction.execute("DELETE FROM digest_minute WHERE at > ?", params![keep.until])?;
     }
     for slice in 0..SLICES {
-        let oldest = "SELECT min(at) FROM (SELECT min(at) AS at FROM digest_minute UNION ALL SELECT min(at) FROM minute)";
-        let oldest: Option<u64> = transaction.query_row(oldest, (), |row| row.get(0))?;
-        let Some(oldest) = oldest else { break };
-        let too_old = keep.map(|keep| keep.minutes_from).filter(|from| oldest < *from);
-        let too_large = used(&transaction)? > size;
-        let Some(until) = too_large.then_some(oldest + HOUR).or(too_old.map(|from| from.min(oldest + HOUR)))
-        else {
-            break;
-        };
-        for table in ["minute", "digest_minute"] {
+        let Some((tables, until)) = next_to_go(&transaction, keep, size)? else { break };
+        for table in tables {
             transaction.execute(&format!("DELETE FROM {table} WHERE at < ?"), params![until])?;
         }
         more = slice + 1 == SLICES;
@@ -127,7 +119,7 @@ pub(crate) fn prune(
     // Nothing that is left tells of these: `last_at` is behind by less than an hour.
     let oldest: Option<u64> =
         transaction.query_row("SELECT min(at) FROM digest_minute", (), |row| row.get(0))?;
-    let before = oldest.unwrap_or_default().saturating_sub(SEEN_EVERY);
+    let before = oldest.map_or(i64::MAX.cast_unsigned(), |oldest| oldest.saturating_sub(SEEN_EVERY));
     let mut forgotten = 0;
     for table in ["digest", "origin"] {
         forgotten +=
@@ -138,6 +130,33 @@ pub(crate) fn prune(
         *known = Known::default();
     }
     Ok(more)
+}
+
+/// What goes next: of these tables all before a time.
+fn next_to_go(
+    transaction: &Transaction<'_>,
+    keep: Option<Keep>,
+    size: u64,
+) -> Result<Option<(&'static [&'static str], u64)>, Trouble> {
+    let is_too_large = used(transaction)? > size;
+    // How long seconds are kept is another matter, but they may be the most of the file.
+    let tables: &[&str] = match is_too_large {
+        true => &["minute", "digest_minute", "second"],
+        false => &["minute", "digest_minute"],
+    };
+    let mut oldest: Option<u64> = None;
+    for table in tables {
+        let first: Option<u64> =
+            transaction.query_row(&format!("SELECT min(at) FROM {table}"), (), |row| row.get(0))?;
+        oldest = oldest.into_iter().chain(first).min();
+    }
+    let Some(oldest) = oldest else { return Ok(None) };
+    let slice = oldest.saturating_add(HOUR);
+    let until = match is_too_large {
+        true => Some(slice),
+        false => keep.map(|keep| keep.minutes_from).filter(|from| oldest < *from).map(|from| from.min(slice)),
+    };
+    Ok(until.map(|until| (tables, until)))
 }
 
 /// Bytes of the file that hold something.
