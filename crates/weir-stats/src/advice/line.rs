@@ -134,8 +134,9 @@ pub(super) struct Growing {
     pub shift: u32,
     /// `line.calls` when it was last looked whether it is used.
     pub looked_at: u64,
-    /// Executions that were watched, and `line.calls` when it was last looked how many.
+    /// Executions of keys in the sample that were watched, when it is looked next how many, and `line.calls` when it was last looked.
     watched: u64,
+    look_at: u64,
     calls_then: u64,
     /// Those that are always watched.
     hot: HashMap<u64, Key, foldhash::fast::FixedState>,
@@ -164,6 +165,7 @@ impl Growing {
             shift: 0,
             looked_at: 0,
             watched: 0,
+            look_at: FREE,
             calls_then: 0,
             hot: HashMap::with_hasher(hasher.clone()),
             told_hot: None,
@@ -252,9 +254,10 @@ impl Growing {
 
     /// Whether more is watched than is worth it. To be asked after each execution that was.
     pub fn is_costly(&mut self) -> bool {
-        if self.watched < FREE || !self.watched.is_multiple_of(LOOKED_AT) {
+        if self.watched < self.look_at {
             return false;
         }
+        self.look_at = self.watched + LOOKED_AT;
         let calls = self.line.calls - self.calls_then;
         self.calls_then = self.line.calls;
         calls < LOOKED_AT * ONE_IN && self.keys.len() >= 2 * LEAST

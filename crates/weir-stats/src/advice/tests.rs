@@ -257,6 +257,22 @@ fn memory_is_bounded_however_many_statements_and_keys_come() {
     assert!(desk.bytes() < 1 << 20, "{} bytes", desk.bytes());
 }
 
+/// A statement of this key, whose answer is always the same.
+fn always(key: u64) -> Step {
+    let outcome = Outcome::Kept { hash: 1, bytes: 600 };
+    Step { pause_us: 1_000, key: spread(key), took_us: 1, outcome, wrote_before_us: None }
+}
+
+#[test]
+fn hot_keys_do_not_halve_the_others_again_and_again() {
+    let mut bench = Bench::new(NO_GAP);
+    (0..100).for_each(|_| bench.run(&always(0)));
+    (1..1949).for_each(|key| bench.run(&always(key)));
+    assert_eq!(bench.line().one_of, 2, "so many different ones cost more than they tell");
+    (0..100).for_each(|_| bench.run(&always(0)));
+    assert_eq!(bench.line().one_of, 2);
+}
+
 #[test]
 fn a_line_that_came_back_counts_from_there() {
     let desk = Desk::new(NO_GAP, 1);
