@@ -6,10 +6,11 @@
 use crate::analytics::{Ask, here};
 use crate::fill::PLAIN_FLAGS;
 use crate::session::Session;
+use crate::sharing::Sharing;
 use std::hash::{DefaultHasher, Hasher};
 use weir_sql::StatementKind;
 use weir_stats::advice::{Outcome, Sample, Seen};
-use weir_stats::digests::Slot;
+use weir_stats::digests::{Slot, Source};
 use weir_wire::packet::status;
 
 /// Bytes of a key beside the statement, about.
@@ -46,6 +47,12 @@ impl Session {
 
     #[cold]
     fn watch_sample(&mut self, sample: Sample) {
+        self.tally.watch = None;
+        let autocommit = self.walker.status() & status::AUTOCOMMIT != 0;
+        if self.current.in_transaction || !autocommit || self.tally.source != Source::Server {
+            // The cache would not be asked, or has been asked.
+            return;
+        }
         let wrote = match &self.sharing {
             Some(sharing) => sharing.cache.wrote,
             None => self.tally.wrote,
@@ -78,7 +85,8 @@ impl Session {
     fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
         let Some(watch) = self.tally.watch.take().filter(|_| counts) else { return };
         let Watch { sample, hasher, bytes, limit } = *watch;
-        let about_state = self.sharing.is_some() && self.state_refusal().is_some();
+        let refused = |sharing: &Sharing| self.state_refusal().is_some() || !sharing.wanted.is_known();
+        let about_state = self.sharing.as_deref().is_some_and(refused);
         let plain = self.walker.error().is_none()
             && self.walker.ended_rows()
             && self.walker.status() & !PLAIN_FLAGS == 0
@@ -96,13 +104,11 @@ impl Session {
             Some(sharing) => sharing.cache.wrote,
             None => self.tally.wrote,
         };
-        // What answers depend on of the session's state is a part of the key.
-        let state = self.sharing.is_some().then(|| self.results_id()).flatten().unwrap_or_default();
         let started = self.current.started;
         here(|analytics| {
             let asked_us = analytics.micros(started);
             let seen = Seen {
-                key: sample.key ^ (state.wrapping_mul(0x9E37_79B9) & u64::from(u32::MAX)),
+                key: sample.key,
                 asked_us,
                 answered_us: asked_us + server_ns / 1_000,
                 server_ns,

@@ -139,7 +139,7 @@ impl Session {
             sharing.kind = Some(text.kind);
             let noted = Noted { kind: text.kind, charset: None };
             let of = (&*self.worker, &*self.identity);
-            self.tally.spot((sharing.wanted.schema(), of), &mut text.spot, sql, mode);
+            self.tally.spot((sharing.at(), of), &mut text.spot, sql, mode);
             return Some(Known { local_infile: false, noted: Some(noted) });
         }
         self.tally_text(sql, mode);

@@ -8,14 +8,16 @@ use crate::settings::AnalyticsSettings;
 use memo::Memo;
 use parking_lot::Mutex;
 use std::cell::RefCell;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use weir_model::DigestId;
+use weir_session::State;
 use weir_sql::{LexMode, trimmed_span};
 use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
 use weir_stats::digests::{Call, DigestText, Origin, Report, Slot, Table, Usage, Writer};
 use weir_stats::series::{Ledger, Minute};
+use weir_wire::caps::Caps;
 
 /// Texts longer than this are not read, in bytes: bulk loads would pay more for that than for all else.
 const READ_MAX: usize = 16 * 1024;
@@ -124,8 +126,15 @@ pub(crate) fn here<R>(work: impl FnOnce(&mut Analytics) -> R) -> Option<R> {
     HERE.with_borrow_mut(|here| here.as_deref_mut().map(work))
 }
 
-/// Who sends, and the number that this has on the worker.
-pub(crate) type Sender = (Arc<Origin>, u32);
+/// Who sends.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    origin: Arc<Origin>,
+    /// The number that the origin has on the worker.
+    number: u32,
+    /// A hash of all that the answers depend on beside statements and data. It is a part of each key.
+    salt: u64,
+}
 
 /// A digest, and where one sender's statements with it are counted.
 #[derive(Debug, Clone)]
@@ -159,8 +168,17 @@ pub(crate) enum Ask {
 }
 
 impl Analytics {
-    pub fn sender(&mut self, origin: Origin) -> Sender {
-        self.writer.origin(origin)
+    /// `state` is that of a session that shares connections; of others none is known.
+    pub fn sender(&mut self, origin: Origin, dialect: Caps, state: Option<&State>) -> Sender {
+        let mut hasher = self.keys.build_hasher();
+        origin.hash(&mut hasher);
+        hasher.write_u64(dialect);
+        let mut bytes = Vec::new();
+        if state.is_some_and(|state| state.put_results_key(&mut bytes)) {
+            hasher.write(&bytes);
+        }
+        let (origin, number) = self.writer.origin(origin);
+        Sender { origin, number, salt: hasher.finish() }
     }
 
     /// Where a statement with this text is counted, and what is known of the text.
@@ -181,7 +199,8 @@ impl Analytics {
                 (spot.slot(writer, sender, sample, *began), is_cacheable, None)
             }
         };
-        let ask = if is_cacheable { self.asks(slot, self.text_key(sql, mode)) } else { Ask::No };
+        let ask =
+            if is_cacheable { self.asks(slot, self.text_key(sql, mode) ^ sender.salt) } else { Ask::No };
         (slot, ask, plain)
     }
 
@@ -274,7 +293,7 @@ impl Analytics {
     ) -> (Slot, Ask) {
         let slot = spot.slot(&mut self.writer, sender, None, self.began);
         let key = if spot.digest.is_cacheable { key(self) } else { None };
-        (slot, key.map_or(Ask::No, |key| self.asks(slot, key)))
+        (slot, key.map_or(Ask::No, |key| self.asks(slot, key ^ sender.salt)))
     }
 
     #[inline]
@@ -300,14 +319,15 @@ impl Spot {
     #[inline]
     fn slot(&mut self, writer: &mut Writer, sender: &Sender, sql: Option<&[u8]>, began: Instant) -> Slot {
         if let Some((number, slot)) = self.place
-            && number == sender.1
+            && number == sender.number
             && writer.is_current(slot)
         {
             return slot;
         }
         let sample = sql.unwrap_or_default();
-        let slot = writer.slot(&self.digest, (&sender.0, sender.1), sample, began.elapsed().as_secs());
-        self.place = Some((sender.1, slot));
+        let slot =
+            writer.slot(&self.digest, (&sender.origin, sender.number), sample, began.elapsed().as_secs());
+        self.place = Some((sender.number, slot));
         slot
     }
 }

@@ -5,7 +5,9 @@
 
 use crate::advise::Watch;
 use crate::analytics::{Analytics, Ask, Plain, Sender, Spot, here};
+use crate::backend::Backend;
 use crate::command::statement_id;
+use crate::link::of_the_session;
 use crate::login::Identity;
 use crate::ruled::Ruled;
 use crate::rules::Rules;
@@ -16,21 +18,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_cache::Refusal;
 use weir_policy::RuleIndex;
-use weir_session::{PinSet, Schema};
+use weir_session::{PinSet, Schema, State};
 use weir_sql::LexMode;
 use weir_stats::digests::{Call, Origin, Slot, Source};
 use weir_wire::attributes::statement_offset;
+use weir_wire::caps::Caps;
 use weir_wire::command as com;
 use weir_wire::execute::{Execute, cursor_flags};
 
 /// What a session remembers for that.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Who sends, in which schema.
-    sender: Option<(Sender, Schema)>,
+    /// Who sends, from where.
+    sender: Option<(Sender, Stand)>,
     /// Where the statement at hand is counted.
     slot: Option<Slot>,
-    source: Source,
+    pub(crate) source: Source,
     /// Whether it is looked what caching it would do, and what is seen of it.
     pub(crate) ask: Ask,
     pub(crate) watch: Option<Box<Watch>>,
@@ -161,12 +164,12 @@ impl Tally {
     #[inline]
     pub fn spot(
         &mut self,
-        (schema, of): (&Schema, (&Worker, &Identity)),
+        (at, of): (At<'_>, (&Worker, &Identity)),
         spot: &mut Option<Spot>,
         sql: &[u8],
         mode: LexMode,
     ) {
-        let found = with_sender((self, schema), of, |analytics, sender| match spot {
+        let found = with_sender((self, at), of, |analytics, sender| match spot {
             Some(spot) => analytics.slot(spot, sender, |analytics| Some(analytics.text_key(sql, mode))),
             None => {
                 let (slot, ask, _) = analytics.find(sql, mode, sender);
@@ -214,35 +217,58 @@ pub(crate) fn same(a: &Schema, b: &Schema) -> bool {
     }
 }
 
-/// The current schema of a session, as far as it is followed.
+/// What a session's answers depend on beside its statements, as far as it is followed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At<'s> {
+    pub schema: &'s Schema,
+    /// Of a session that shares connections.
+    pub state: Option<&'s State>,
+    pub dialect: Caps,
+}
+
+/// The schema of it, and a number that changes with the state.
+type Stand = (Schema, u64);
+
+/// Where a session is.
 #[inline]
-fn schema_of<'s>(sharing: &'s Option<Box<Sharing>>, ruled: &'s Ruled) -> &'s Schema {
-    sharing.as_ref().map_or(&ruled.schema, |sharing| sharing.wanted.schema())
+fn place_of<'s>(sharing: &'s Option<Box<Sharing>>, ruled: &'s Ruled, server: &Backend) -> At<'s> {
+    match sharing {
+        Some(sharing) => sharing.at(),
+        None => At { schema: &ruled.schema, state: None, dialect: of_the_session(server.caps) },
+    }
+}
+
+impl Sharing {
+    #[inline]
+    pub(crate) fn at(&self) -> At<'_> {
+        At { schema: self.wanted.schema(), state: Some(&self.wanted), dialect: self.key.dialect }
+    }
 }
 
 /// Works with what this thread counts with, and with the sender of the statement at hand.
 #[inline]
 fn with_sender<R>(
-    (tally, schema): (&mut Tally, &Schema),
+    (tally, at): (&mut Tally, At<'_>),
     (worker, identity): (&Worker, &Identity),
     work: impl FnOnce(&mut Analytics, &Sender) -> R,
 ) -> Option<R> {
-    if let Some((sender, at)) = &tally.sender
-        && same(at, schema)
+    let print = at.state.map_or(0, State::fingerprint);
+    if let Some((sender, (schema, known))) = &tally.sender
+        && *known == print
+        && same(schema, at.schema)
     {
         return here(|analytics| work(analytics, sender));
     }
-    let schema = schema.clone();
-    let name = match &schema {
+    let name = match at.schema {
         Schema::Known(name) => Box::from(&**name),
         Schema::None | Schema::Unknown => Box::default(),
     };
     let server = worker.shared.upstream.target().name.as_str().into();
     let origin = Origin { user: identity.user.as_slice().into(), schema: name, server };
     here(|analytics| {
-        let sender = analytics.sender(origin);
+        let sender = analytics.sender(origin, at.dialect, at.state);
         let done = work(analytics, &sender);
-        tally.sender = Some((sender, schema));
+        tally.sender = Some((sender, (at.schema.clone(), print)));
         done
     })
 }
@@ -252,7 +278,7 @@ impl Session {
     /// own goes.
     pub(crate) fn tally_text(&mut self, sql: &[u8], mode: LexMode) -> Option<Plain> {
         let found = with_sender(
-            (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
+            (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
             (&self.worker, &self.identity),
             |analytics, sender| analytics.find(sql, mode, sender),
         );
@@ -283,7 +309,7 @@ impl Session {
             Some(analytics.bound_key(text, execute.values(payload)))
         };
         let found = with_sender(
-            (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
+            (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
             (&self.worker, &self.identity),
             |analytics, sender| analytics.slot(spot, sender, key),
         );
@@ -310,7 +336,7 @@ impl Session {
         match command {
             com::QUERY => {
                 let (sender, of) = (
-                    (&mut self.tally, schema_of(&self.sharing, &self.ruled)),
+                    (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
                     (&*self.worker, &*self.identity),
                 );
                 self.tally.slot = with_sender(sender, of, Analytics::long);

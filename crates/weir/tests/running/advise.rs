@@ -94,3 +94,24 @@ async fn what_was_told_of_a_rule_is_what_it_does() {
         }
     }
 }
+
+/// What is sure of one schema's statement tells nothing of another's with the same text.
+#[tokio::test]
+async fn the_same_text_in_another_schema_is_another_statement() {
+    for (flavor, server) in &both() {
+        for (mode, names) in MODES.iter().zip([["ad_one_t", "ad_two_t"], ["ad_one_s", "ad_two_s"]]) {
+            for name in names {
+                table(server, name).await;
+            }
+            let weir = sharing(server, 4, mode, "");
+            let [mut one, _] = clients(&weir, names[0]).await;
+            let [mut two, _] = clients(&weir, names[1]).await;
+            for _ in 0..30 {
+                value(&mut one, 1).await;
+            }
+            value(&mut two, 1).await;
+            let point = advised(&weir, POINT, 31).await;
+            assert_eq!(hour(&point)["hits"], 29.0, "{flavor:?} {mode} {point:#}");
+        }
+    }
+}
