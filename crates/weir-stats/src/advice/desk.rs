@@ -1,6 +1,7 @@
 //! All lines, for all workers together: the cache is one for all of them.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,6 +14,12 @@ use crate::digests::{DigestText, Origin};
 
 /// Lines among which the one goes that was used least.
 const CANDIDATES: usize = 16;
+
+/// Statements without a line of which it is remembered that they came. One that falls on another's place takes it: few, so that
+/// those in turn do not drive each other out where more of them come than there are lines.
+const KNOCKS: usize = 64;
+/// The line of a statement that has none.
+const NOWHERE: (u32, u64) = (u32::MAX, u64::MAX);
 
 /// How much may be watched.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +56,7 @@ struct State {
     next_serial: u64,
     keys: usize,
     hand: usize,
+    knocks: [u64; KNOCKS],
 }
 
 impl Desk {
@@ -107,7 +115,7 @@ impl Desk {
         let (mut calls, mut server_ns) =
             (std::mem::take(&mut gate.calls), std::mem::take(&mut gate.server_ns));
         let at = match known {
-            Some((at, _)) => at,
+            Some((at, _)) => Some(at),
             None => {
                 if gate.line.is_some() {
                     // The line that the others belong to has gone.
@@ -115,6 +123,10 @@ impl Desk {
                 }
                 state.line(&self.limits, subject, seen.asked_us)
             }
+        };
+        let Some(at) = at else {
+            (gate.line, gate.shift, gate.hot) = (Some(NOWHERE), 0, None);
+            return Sure::default();
         };
         let State { lines, keys, .. } = &mut *state;
         let Some(growing) = lines.get_mut(at as usize) else { return Sure::default() };
@@ -143,18 +155,22 @@ impl Desk {
 impl State {
     fn new(seed: u64) -> Self {
         let places = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(seed));
-        Self { seed, lines: Vec::new(), places, next_serial: 0, keys: 0, hand: 0 }
+        Self { seed, lines: Vec::new(), places, next_serial: 0, keys: 0, hand: 0, knocks: [0; KNOCKS] }
     }
 
-    /// The line of a statement, which is made if there is none.
-    fn line(&mut self, limits: &Limits, subject: (Arc<DigestText>, Arc<Origin>), now: u64) -> u32 {
+    /// The line of a statement, which is made if there is none. Where that takes another's place it must have come before.
+    fn line(&mut self, limits: &Limits, subject: (Arc<DigestText>, Arc<Origin>), now: u64) -> Option<u32> {
         let key = (subject.0.id, Arc::clone(&subject.1));
         if let Some(at) = self.places.get(&key) {
-            return *at;
+            return Some(*at);
+        }
+        let is_full = self.lines.len() >= limits.lines;
+        if is_full && !self.has_come(&key) {
+            return None;
         }
         let growing = Growing::new(self.next_serial, subject, now);
         self.next_serial += 1;
-        let at = if self.lines.len() < limits.lines {
+        let at = if !is_full {
             self.lines.push(growing);
             self.lines.len() - 1
         } else {
@@ -167,7 +183,14 @@ impl State {
             at
         } as u32;
         self.places.insert(key, at);
-        at
+        Some(at)
+    }
+
+    /// Whether a statement came a moment ago. It has from now on.
+    fn has_come(&mut self, key: &(DigestId, Arc<Origin>)) -> bool {
+        let hash = self.places.hasher().hash_one(key);
+        let last = std::mem::replace(&mut self.knocks[hash as usize % KNOCKS], hash);
+        last == hash
     }
 
     fn least_used(&mut self) -> usize {

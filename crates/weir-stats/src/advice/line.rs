@@ -237,14 +237,11 @@ impl Growing {
                 *misses = misses.saturating_add(1);
                 tier.misses += scale;
                 tier.missed_ns += seen.server_ns as f64 * scale;
-                *fill = match kept {
-                    // What took longer than its time is not stored.
-                    Some(hash) if took < *ttl => {
-                        tier.fills += scale;
-                        Fill { asked: seen.asked_us + 1, hash, outdated: false }
-                    }
-                    _ => Fill::default(),
-                };
+                // What took longer than its time is not stored. What others may still be served stays.
+                if let Some(hash) = kept.filter(|_| took < *ttl) {
+                    tier.fills += scale;
+                    *fill = Fill { asked: seen.asked_us + 1, hash, outdated: false };
+                }
             }
             sure.until_us = sure.until_us.min(fill.until(*ttl));
             sure.oldest_us = sure.oldest_us.min(fill.asked.saturating_sub(1));

@@ -108,7 +108,6 @@ fn exact(steps: &[Step], ttl: u64) -> Exact {
             (None, outcome) => {
                 found.misses += 1;
                 found.missed_us += step.took_us;
-                stored.remove(&step.key);
                 if let (Outcome::Kept { hash, .. }, true) = (outcome, step.took_us < ttl) {
                     stored.insert(step.key, (now, hash, false));
                     found.fills += 1;
@@ -271,6 +270,24 @@ fn hot_keys_do_not_halve_the_others_again_and_again() {
     assert_eq!(bench.line().one_of, 2, "so many different ones cost more than they tell");
     (0..100).for_each(|_| bench.run(&always(0)));
     assert_eq!(bench.line().one_of, 2);
+}
+
+#[test]
+fn more_statements_than_lines_do_not_drive_each_other_out() {
+    let limits = Limits { lines: 8, ..NO_GAP };
+    let desk = Desk::new(limits, 1);
+    let mut bench = Bench::at(Arc::clone(&desk));
+    let mut run = |id| {
+        bench.slot = slot(&mut bench.writer, id);
+        bench.run(&always(1));
+        bench.gates.tell();
+    };
+    (0..10).for_each(|_| (0..1_000).for_each(&mut run));
+    let calls: Vec<_> = desk.lines().iter().map(|line| line.calls).collect();
+    assert_eq!(calls, [10; 8]);
+    (0..5).for_each(|_| run(2_000));
+    let calls = desk.lines().iter().find(|line| line.digest.id == DigestId(2_000)).map(|line| line.calls);
+    assert_eq!(calls, Some(4), "from the second one in a short time on");
 }
 
 #[test]
