@@ -21,6 +21,10 @@ pub struct QueriesAsked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 10_000)]
     pub limit: Option<usize>,
+    /// How many to leave out before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0)]
+    pub offset: Option<usize>,
     /// Of this user only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -87,6 +91,12 @@ pub struct Queries {
     pub queries: Vec<Query>,
     /// How many rows there are, of all that was counted.
     pub rows: usize,
+    /// How many of them were selected, those that were left out by `limit` and `offset` included.
+    #[serde(default)]
+    pub selected: usize,
+    /// How many were left out before the first.
+    #[serde(default)]
+    pub offset: usize,
     /// What rows have counted that had to make room, all together. The sum of all rows and this is exact.
     pub other: Option<QueryCounts>,
     /// The rows of each quadrant, of all that were selected.

@@ -158,6 +158,8 @@ impl Control for Fake {
         Ok(Queries {
             enabled: true,
             queries: vec![query],
+            selected: 0,
+            offset: 0,
             rows: 1,
             other,
             quadrants,

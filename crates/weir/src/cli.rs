@@ -12,11 +12,11 @@ use std::path::PathBuf;
 
 pub use advise::{AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
-pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
+pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb, TopArgs};
 pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
 pub use verbs::{
     At, AtPlace, CacheVerb, EditArgs, ExplainArgs, RuleArgs, RuleFlags, RulesVerb, TokenFile, TokenVerb,
-    TopArgs, text_of,
+    text_of,
 };
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on

@@ -1,7 +1,8 @@
 //! The verbs about what goes on now.
 
-use super::At;
+use super::{At, AtPlace};
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -63,4 +64,17 @@ pub struct KillArgs {
     pub query: bool,
     #[command(flatten)]
     pub at: At,
+}
+
+/// What is watched, and how often it is asked.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    #[command(flatten)]
+    pub place: AtPlace,
+    /// A file that holds nothing but a token, for where one is needed; the variable WEIR_TOKEN does the same
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Seconds between two looks, 1 to 60; + and - change it
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub interval: u64,
 }

@@ -24,6 +24,9 @@ pub struct QueriesList {
     /// How many rows [default: 20]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+    /// How many to leave out before them
+    #[arg(long, value_name = "N")]
+    pub offset: Option<usize>,
     /// Of this user only
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,

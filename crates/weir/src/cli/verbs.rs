@@ -30,23 +30,16 @@ pub struct AtPlace {
     pub admin: Option<Address>,
 }
 
-/// What is watched, and how often it is asked.
-#[derive(Debug, Args)]
-pub struct TopArgs {
-    #[command(flatten)]
-    pub place: AtPlace,
-    /// A file that holds nothing but a token, for where one is needed; the variable WEIR_TOKEN does the same
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Seconds between two looks, 1 to 60; + and - change it
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
-    pub interval: u64,
-}
-
 #[derive(Debug, Subcommand)]
 pub enum RulesVerb {
     /// Show all rules in their order, with hits and what the cache did for them
     List {
+        /// How many rules [default: all]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// How many to leave out before them
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        offset: usize,
         #[command(flatten)]
         at: At,
     },

@@ -72,13 +72,16 @@ pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, Ap
     let quadrants = quadrants(&rows);
     rows.retain(|(_, quadrant)| asked.quadrant.is_none_or(|wanted| wanted == *quadrant));
     let sort = asked.sort.unwrap_or_default();
+    let offset = asked.offset.unwrap_or(0);
     // The ids make the order the same each time.
     rows.sort_by_cached_key(|(line, _)| (Reverse(rank(sort, line, unchanged)), line.digest.id));
     let row = |(line, quadrant): (&Line, Quadrant)| query(line, quadrant, unchanged, *began_at);
     Ok(Queries {
         enabled: true,
         rows: report.lines.len(),
-        queries: rows.into_iter().take(limit).map(row).collect(),
+        selected: rows.len(),
+        offset,
+        queries: rows.into_iter().skip(offset).take(limit).map(row).collect(),
         other: Some(counts(&report.other, 0, *began_at)),
         quadrants,
         evicted: usage.evicted,

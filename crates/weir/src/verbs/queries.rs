@@ -1,6 +1,6 @@
 //! `weir queries ...`
 
-use super::show::{ago, bytes, optional, pairs, reasons, seconds, short, table};
+use super::show::{ago, bytes, optional, pairs, part, reasons, seconds, short, table};
 use super::{Asked, escaped, history, query};
 use crate::cli::{QueriesArgs, QueriesList, QueriesVerb};
 use anyhow::Result;
@@ -14,7 +14,7 @@ pub fn run(args: QueriesArgs) -> Result<()> {
     }
     match verb {
         None if list.quadrants => {
-            let path = path(&QueriesList { limit: Some(10_000), ..list });
+            let path = path(&QueriesList { limit: Some(10_000), offset: None, ..list });
             Asked::new(&at)?.get(&path)?.show(|queries| by_quadrant(queries, list.limit.unwrap_or(5)))
         }
         None => Asked::new(&at)?.get(&path(&list))?.show(all),
@@ -28,8 +28,14 @@ pub fn run(args: QueriesArgs) -> Result<()> {
 }
 
 fn path(list: &QueriesList) -> String {
-    let limit = list.limit.map(|limit| limit.to_string());
-    let given = [("sort", &list.sort), ("limit", &limit), ("user", &list.user), ("schema", &list.schema)];
+    let number = |n: Option<usize>| n.map(|n| n.to_string());
+    let given = [
+        ("sort", &list.sort),
+        ("limit", &number(list.limit)),
+        ("offset", &number(list.offset)),
+        ("user", &list.user),
+        ("schema", &list.schema),
+    ];
     let given = given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
     let given: Vec<_> = given.chain(list.period.pairs()).collect();
     query("/queries", &given)
@@ -59,14 +65,12 @@ fn all(queries: &Queries) -> String {
     if !queries.enabled {
         return "nothing is counted: analytics.enabled is off\n".to_owned();
     }
-    if queries.queries.is_empty() {
+    if queries.queries.is_empty() && queries.offset < queries.selected.max(1) {
         return "no statement was counted\n".to_owned();
     }
     let period = queries.period.map(|period| history::time(&period) + "\n\n").unwrap_or_default();
     let mut text = period + &table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
-    if queries.queries.len() < queries.rows {
-        text.push_str(&format!("\n{} of {} rows: --limit shows more\n", queries.queries.len(), queries.rows));
-    }
+    text.push_str(&part(queries.offset, queries.queries.len(), queries.selected, "rows"));
     text + &others(queries)
 }
 

@@ -1,6 +1,6 @@
 //! `weir rules ...`
 
-use super::show::{COUNTS, ago, bytes, counts, entries, pairs, percent, reasons, seconds, table};
+use super::show::{COUNTS, ago, bytes, counts, entries, pairs, part, percent, reasons, seconds, table};
 use super::{Asked, escaped, explain};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
 use anyhow::{Result, ensure};
@@ -11,7 +11,10 @@ use weir_admin::{
 
 pub fn run(verb: RulesVerb) -> Result<()> {
     match verb {
-        RulesVerb::List { at } => Asked::new(&at)?.get("/rules")?.show(list),
+        RulesVerb::List { limit, offset, at } => {
+            let limit = limit.unwrap_or(usize::MAX);
+            Asked::new(&at)?.get("/rules")?.show(|rules| list(rules, offset, limit))
+        }
         RulesVerb::Show { name, at } => Asked::new(&at)?.get(&path(&name))?.show(one),
         RulesVerb::Add { rule, place, at } => {
             let asked = Asked::new(&at)?;
@@ -63,12 +66,13 @@ pub fn path(name: &str) -> String {
     format!("/rules/{}", escaped(name))
 }
 
-fn list(rules: &RuleTable) -> String {
+fn list(rules: &RuleTable, offset: usize, limit: usize) -> String {
     if rules.rules.is_empty() {
         return "no rules: everything goes to the server\n".to_owned();
     }
     let header = [&["rule", "match", "does", ">matched", "last match"][..], &COUNTS].concat();
-    let rows = rules.rules.iter().map(|rule| {
+    let shown = || rules.rules.iter().skip(offset).take(limit);
+    let rows = shown().map(|rule| {
         let mut row = vec![
             rule.name.clone(),
             short(rule.rule.get("match"), &[]),
@@ -80,7 +84,8 @@ fn list(rules: &RuleTable) -> String {
         row
     });
     let mut text = table(&header, rows) + "\n";
-    let warnings = rules.rules.iter().flat_map(|rule| &rule.warnings);
+    text.push_str(&part(offset, shown().count(), rules.rules.len(), "rules"));
+    let warnings = shown().flat_map(|rule| &rule.warnings);
     warnings.for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
     if rules.file.is_none() {
         text.push_str("Weir was started without a file: these rules end with it\n");
@@ -206,3 +211,6 @@ pub fn changed(what: &str, done: &Changed) -> String {
     done.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
     text
 }
+
+#[cfg(test)]
+mod tests;

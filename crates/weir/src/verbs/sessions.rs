@@ -1,6 +1,6 @@
 //! `weir sessions ...`
 
-use super::show::{bytes, pairs, seconds, short, table};
+use super::show::{bytes, pairs, part, seconds, short, table};
 use super::{Asked, escaped};
 use crate::cli::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
 use anyhow::Result;
@@ -76,14 +76,7 @@ fn all(sessions: &Sessions) -> String {
         ]
     });
     let mut text = table(&header, rows) + "\n";
-    if shown < sessions.total {
-        let first = sessions.offset + 1;
-        let last = sessions.offset + shown;
-        text.push_str(&format!(
-            "\n{first} to {last} of {} sessions: --offset and --limit show others\n",
-            sessions.total
-        ));
-    }
+    text.push_str(&part(sessions.offset, shown, sessions.total, "sessions"));
     text
 }
 

@@ -17,7 +17,7 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> St
     let mut table = Table::new();
     table.load_style(NOTHING);
     // What is not for a terminal is not wrapped, so that it can be searched by lines.
-    let arrangement = match std::io::stdout().is_terminal() {
+    let arrangement = match std::io::stdout().is_terminal() && !cfg!(test) {
         true => ContentArrangement::Dynamic,
         false => ContentArrangement::Disabled,
     };
@@ -33,6 +33,21 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> St
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n")
+}
+
+/// Which part of a list was shown, unless it was all of it.
+pub fn part(offset: usize, shown: usize, all: usize, what: &str) -> String {
+    if shown >= all {
+        return String::new();
+    }
+    match shown {
+        0 => format!("\n{all} {what} in all, and --offset leaves out {offset} of them\n"),
+        _ => format!(
+            "\n{} to {} of {all} {what}: --offset and --limit show others\n",
+            offset + 1,
+            offset + shown
+        ),
+    }
 }
 
 /// `name: value` lines, those with an empty value left out.

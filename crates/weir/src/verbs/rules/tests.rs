@@ -1,0 +1,33 @@
+use super::*;
+use serde_json::json;
+
+fn table() -> RuleTable {
+    let cache = json!({
+        "entries": 2, "bytes": 1536, "hits": 90, "misses": 8, "waits": 2, "hit_ratio": 0.9, "saved_seconds": 1.25, "hit_bytes": 70000,
+        "fills": 9, "evicted": 1, "expired": 2, "wiped": 3, "refreshes": 0, "stale_served": 0, "verified": 10, "mismatched": 1,
+        "shadow_seen": 0, "shadow_hits": 0, "shadow_stale": 0, "shadow_saved_seconds": 0.0,
+        "stale_ages": [{"up_to_seconds": 1.0, "answers": 1}],
+        "refused": {"nondeterministic_function": 4, "transaction": 1}, "dropped": {"too_large": 2}
+    });
+    let rule = |name: &str, at: usize, rule: Value, cache: Value, warnings: &[&str]| {
+        json!({"name": name, "position": at, "rule": rule, "toml": format!("[[rule]]\nname = \"{name}\"\n"), "hits": at * 100,
+            "last_hit": null, "warnings": warnings, "cache": cache})
+    };
+    let stories = json!({"name": "stories", "match": {"table": "blog.stories"}, "cache": {"ttl": "30s"}});
+    let slow = json!({"name": "slow", "match": {}, "limit": {"concurrent": 5}, "timeout": "10s"});
+    let rules = [
+        rule("stories", 1, stories, cache, &[]),
+        rule("slow", 2, slow, Value::Null, &["rule `slow` is never reached"]),
+    ];
+    serde_json::from_value(json!({"rules": rules, "version": "7", "file": null})).unwrap()
+}
+
+#[test]
+fn tables_of_rules() {
+    insta::assert_snapshot!("list", list(&table(), 0, usize::MAX));
+    insta::assert_snapshot!("list_part", list(&table(), 1, 1));
+    insta::assert_snapshot!("list_beyond", list(&table(), 7, 1));
+    insta::assert_snapshot!("one", one(&table().rules[0]));
+    let done = json!({"rule": "stories", "position": 1, "file": "weir.toml", "warnings": ["rule `slow` is never reached"]});
+    insta::assert_snapshot!("changed", changed("added", &serde_json::from_value(done).unwrap()));
+}
