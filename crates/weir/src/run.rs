@@ -1,27 +1,28 @@
 //! `weir run`: listeners, workers, signals, and the way out.
 
+mod api;
+
 use crate::build;
-use crate::control::{AskedReload, Keeper, Live, last_reload};
+use crate::control::{AskedReload, Keeper, last_reload};
 use crate::history;
 use crate::logging::{self, LevelSwitch};
-use crate::metrics;
 use crate::pulse::Pulse;
 use crate::query_log::LogWriter;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use api::Api;
 use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
-use tokio::net::{TcpListener, UnixListener};
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
-use weir_admin::{Access, AdminState};
+use weir_admin::Access;
 use weir_auth::RsaKeyPair;
 use weir_config::{Address, Config};
 use weir_control::{FileWatch, Outcome, Reloader, Service};
-use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix, bind_unix_with_mode};
+use weir_net::{BoundUnix, SocketFile, bind_tcp, bind_unix};
 use weir_pool::Upstream;
 use weir_proxy::{Dispatcher, Listener, Shared, WorkerHandle, look, start_workers};
 use weir_stats::{Readiness, Stats};
@@ -36,9 +37,6 @@ const COSTLY_RETRY: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the last client has gone while draining.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
-
-/// The mode of an admin socket: whoever may connect there may do all that there is.
-const ADMIN_SOCKET: u32 = 0o660;
 
 /// Runs Weir until it is told to stop.
 pub fn run(config: Config, path: Option<PathBuf>) -> Result<()> {
@@ -83,13 +81,10 @@ impl Running {
     async fn start(config: Config, path: Option<PathBuf>, level: LevelSwitch) -> Result<Self> {
         let settings = build::settings(&config, None)?;
         let upstream = Arc::new(Upstream::new(build::target(&config)?));
-        let count = match config.workers {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        };
+        let count = worker_count(&config);
         let stats = Stats::new(count);
         let rsa = Arc::new(rsa_key().context("making the RSA key for logins without TLS")?);
-        let shared = Arc::new(Shared::new(settings, upstream, Arc::clone(&stats), rsa));
+        let shared = Arc::new(Shared::new(settings, upstream, stats, rsa));
         put_rules(&shared, &config)?;
         let log = LogWriter::start(&shared).context("starting the thread of the query log")?;
         log.follow(&config);
@@ -109,26 +104,19 @@ impl Running {
         let access = Access::new(config.tokens.clone());
         let history = history::start(&config.history, &shared);
         let (ask_reload, reloads) = mpsc::channel(1);
-        let pulse = Arc::new(Pulse::default());
         if let Some(address) = &config.listen.admin {
+            let pulse = Arc::new(Pulse::default());
             tasks.spawn(Arc::clone(&pulse).beat(Arc::clone(&shared)));
-            let (shown, recorded) = (Arc::clone(&shared), history.clone());
-            let state = AdminState::new(
-                stats,
-                Arc::clone(&readiness),
-                env!("CARGO_PKG_VERSION"),
-                SystemTime::now(),
-                Box::new(move || metrics::all(&shown, recorded.as_deref())),
-                Arc::new(Live::new(
-                    Arc::clone(&shared),
-                    Arc::clone(&keeper),
-                    ask_reload,
-                    history.clone(),
-                    Arc::clone(&pulse),
-                )),
-                Arc::clone(&access),
-            );
-            listen_admin(address, state, stopped, &mut admin, &mut sockets)?;
+            let api = Api {
+                shared: Arc::clone(&shared),
+                readiness: Arc::clone(&readiness),
+                keeper: Arc::clone(&keeper),
+                access: Arc::clone(&access),
+                history: history.clone(),
+                ask_reload,
+                pulse,
+            };
+            api.listen(address, stopped, &mut admin, &mut sockets)?;
         }
         tasks.spawn(monitor(Arc::clone(&shared), Arc::clone(&readiness)));
         let target = shared.upstream.target();
@@ -277,6 +265,14 @@ impl Running {
     }
 }
 
+/// As many workers as the file asks for, or one for each processor.
+fn worker_count(config: &Config) -> usize {
+    match config.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    }
+}
+
 /// Puts the rules of the file in force; on any error those before stay.
 fn put_rules(shared: &Shared, config: &Config) -> Result<()> {
     if *shared.rules() == config.rules {
@@ -306,40 +302,6 @@ fn listen(
             let BoundUnix { listener, file } = bind_unix(path)?;
             sockets.push(file);
             dispatcher.listen(Listener::Unix(listener), stopped.clone());
-        }
-    }
-    Ok(())
-}
-
-fn listen_admin(
-    address: &Address,
-    state: Arc<AdminState>,
-    stopped: watch::Receiver<bool>,
-    tasks: &mut JoinSet<()>,
-    sockets: &mut Vec<SocketFile>,
-) -> Result<()> {
-    let shutdown = |mut stopped: watch::Receiver<bool>| async move {
-        // An error means that the sender is gone, which is the end as well.
-        let _ = stopped.wait_for(|stop| *stop).await;
-    };
-    match address {
-        Address::Tcp { host, port } => {
-            for listener in bind_tcp(host, *port)? {
-                let listener = TcpListener::from_std(listener)?;
-                let bound = listener.local_addr()?.ip().to_canonical();
-                if !bound.is_loopback() {
-                    bail!(
-                        "listen.admin: {host} is {bound} on this machine, and tokens would go there in clear; use 127.0.0.1"
-                    );
-                }
-                tasks.spawn(weir_admin::serve(listener, Arc::clone(&state), shutdown(stopped.clone())));
-            }
-        }
-        Address::Unix(path) => {
-            let BoundUnix { listener, file } = bind_unix_with_mode(path, ADMIN_SOCKET)?;
-            sockets.push(file);
-            let listener = UnixListener::from_std(listener)?;
-            tasks.spawn(weir_admin::serve(listener, state, shutdown(stopped)));
         }
     }
     Ok(())
