@@ -128,7 +128,11 @@ fn rows(list: &ComparedQueries) -> String {
     }
     let mut text = table(&COMPARED, list.queries.iter().map(compared_row));
     if (list.queries.len() as u64) < list.rows {
-        text.push_str(&format!("\n{} of {}: --limit shows more", list.queries.len(), list.rows));
+        text.push_str(&format!(
+            "\n1 to {} of {} rows: a greater --limit shows more",
+            list.queries.len(),
+            list.rows
+        ));
     }
     text
 }
