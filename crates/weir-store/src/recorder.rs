@@ -36,8 +36,8 @@ pub struct History {
 }
 
 enum Order {
-    /// Write what was counted by now, and say when that is done.
-    Flush(SyncSender<()>),
+    /// Write what was counted by now, that of digests too if `digests`, and say when that is done.
+    Flush { done: SyncSender<()>, digests: bool },
     /// Who read the file found it corrupt. It had been opened so many times when they began: if it was opened once more since
     /// then, that is another file, or somebody else has said it before.
     Suspect(u64),
@@ -74,8 +74,12 @@ impl History {
 
     /// Has what was counted by now written. Blocks for a moment; it gives up where the file cannot be written.
     pub fn flush(&self) {
+        self.write_now(true);
+    }
+
+    fn write_now(&self, digests: bool) {
         let (done, told) = mpsc::sync_channel(1);
-        if self.orders.try_send(Order::Flush(done)).is_ok() {
+        if self.orders.try_send(Order::Flush { done, digests }).is_ok() {
             let _ = told.recv_timeout(FRESH);
         }
     }
@@ -85,6 +89,8 @@ impl History {
     /// # Errors
     /// When the file cannot be read.
     pub fn points(&self, from: u64, to: u64, step: u64) -> Result<Points, Trouble> {
+        // Nothing of digests is asked for, and each part of a minute that is written costs a reading of their tables.
+        self.write_now(false);
         self.read(|path| read::points(path, from, to, step))
     }
 
@@ -93,11 +99,11 @@ impl History {
     /// # Errors
     /// When the file cannot be read.
     pub fn period(&self, from: u64, to: u64) -> Result<Period, Trouble> {
+        self.flush();
         self.read(|path| read::period(path, from, to))
     }
 
     fn read<T>(&self, read: impl FnOnce(&std::path::Path) -> Result<T, Trouble>) -> Result<T, Trouble> {
-        self.flush();
         // A file that was refused is not read either; one that is full, or was, is.
         if let Some(trouble) = self.status().trouble
             && trouble.kind != Kind::Full
@@ -195,9 +201,11 @@ impl Recorder {
                         self.write();
                     }
                 }
-                Ok(Order::Flush(done)) => {
+                Ok(Order::Flush { done, digests }) => {
                     self.look();
-                    self.end_minute(self.clock.minute());
+                    if digests {
+                        self.end_minute(self.clock.minute());
+                    }
                     self.write();
                     // Who asked may have given up.
                     let _ = done.try_send(());

@@ -159,6 +159,21 @@ fn a_minute_has_so_many_digests_and_no_literals() {
 }
 
 #[test]
+fn what_took_most_time_keeps_its_row_however_often_a_minute_is_written() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    // The first part is full of what is cheap.
+    for numbers in [1..=3, 4..=6] {
+        let lines = numbers.map(|n| line(n, "app", 1)).collect();
+        write_to(&path, &Batch { seconds: Vec::new(), minutes: vec![(T, minute(lines, 1))] }, 3);
+    }
+    let (lines, other) = told(&path, T, T + 60);
+    let texts: Vec<_> = lines.iter().map(|(_, text, _)| text.as_str()).collect();
+    assert_eq!(texts, ["SELECT `c6`", "SELECT `c5`", "SELECT `c4`"]);
+    assert_eq!(other, 5);
+}
+
+#[test]
 fn what_is_too_old_goes_and_so_do_digests_that_nothing_tells_of() {
     let folder = folder();
     let path = folder.path().join("h.db");

@@ -72,19 +72,22 @@ fn add_minute(
     most: usize,
     known: &mut Known,
 ) -> Result<(), Trouble> {
-    let held = "SELECT count(*) FROM digest_minute WHERE at = ? AND digest <> 0";
-    let mut held: usize = transaction.prepare_cached(held)?.query_row(params![at], |row| row.get(0))?;
     let mut other = counted.other.clone();
     for line in &counted.lines {
         let digest = digest_number(transaction, known, &line.digest, at)?;
         let origin = origin_number(transaction, known, &line.origin, at)?;
-        match held_sums(transaction, at, (digest, origin))? {
-            None if held >= most => other.merge(&line.sums),
-            before => {
-                held += usize::from(before.is_none());
-                put_sums(transaction, at, (digest, origin), before, &line.sums)?;
-            }
+        let before = held_sums(transaction, at, (digest, origin))?;
+        put_sums(transaction, at, (digest, origin), before, &line.sums)?;
+    }
+    // A minute may be written in parts: which of its digests have rows is decided by all that is known of it.
+    let held = "SELECT count(*) FROM digest_minute WHERE at = ? AND digest <> 0";
+    let held: usize = transaction.prepare_cached(held)?.query_row(params![at], |row| row.get(0))?;
+    for pair in cheapest(transaction, at, held.saturating_sub(most))? {
+        if let Some(sums) = held_sums(transaction, at, pair)? {
+            other.merge(&sums);
         }
+        let text = "DELETE FROM digest_minute WHERE at = ? AND digest = ? AND origin = ?";
+        transaction.prepare_cached(text)?.execute(params![at, pair.0, pair.1])?;
     }
     if other != Sums::default() {
         let before = held_sums(transaction, at, (0, 0))?;
@@ -231,6 +234,17 @@ fn add_point(transaction: &Transaction<'_>, table: &str, at: u64, point: &Point)
 
 /// A digest and an origin, by their numbers in the file.
 type Pair = (i64, i64);
+
+/// So many rows of a minute that took the least time.
+fn cheapest(transaction: &Transaction<'_>, at: u64, count: usize) -> Result<Vec<Pair>, Trouble> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let text = "SELECT digest, origin FROM digest_minute WHERE at = ? AND digest <> 0 ORDER BY total_us, digest, origin LIMIT ?";
+    let mut statement = transaction.prepare_cached(text)?;
+    let rows = statement.query_map(params![at, count], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
 
 fn held_sums(
     transaction: &Transaction<'_>,
