@@ -21,6 +21,7 @@ use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
+use tokio::sync::Semaphore;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -187,6 +188,23 @@ async fn blocking<T: Send + 'static>(
         Ok(done) => done.map(Json),
         Err(_) => Err(ApiError::new(Code::Internal, "a bug of Weir: please report it, with the log")),
     }
+}
+
+/// What is read from the history at once: a question may take half a minute. Others wait, without a thread of their own.
+static READS: Semaphore = Semaphore::const_new(2);
+
+/// As [`blocking`], for what reads the history.
+async fn reading<T: Send + 'static>(
+    control: Controls,
+    work: impl FnOnce(&dyn Control) -> Result<T, ApiError> + Send + 'static,
+) -> Result<Json<T>, ApiError> {
+    // It is never closed. Who has given up is still read for until the end, and keeps its place.
+    let place = READS.acquire().await.ok();
+    blocking(control, move |control| {
+        let _place = place;
+        work(control)
+    })
+    .await
 }
 
 /// As [`blocking`], with status 201.

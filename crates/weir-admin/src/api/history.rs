@@ -2,7 +2,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 
-use super::{Controls, blocking};
+use super::{Controls, reading};
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::history::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 
@@ -20,7 +20,7 @@ pub(super) async fn show(
     asked: Result<Query<HistoryAsked>, QueryRejection>,
 ) -> Result<Json<HistoryShown>, ApiError> {
     let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
-    blocking(control, move |control| control.history(&asked)).await
+    reading(control, move |control| control.history(&asked)).await
 }
 
 /// How two periods differ: which statements are new, gone, slower, or come more often.
@@ -37,5 +37,5 @@ pub(super) async fn compare(
     asked: Result<Query<CompareAsked>, QueryRejection>,
 ) -> Result<Json<Compared>, ApiError> {
     let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
-    blocking(control, move |control| control.compare(&asked)).await
+    reading(control, move |control| control.compare(&asked)).await
 }

@@ -2,7 +2,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 
-use super::{Controls, blocking};
+use super::{Controls, blocking, reading};
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 
@@ -19,6 +19,9 @@ pub(super) async fn list(
     asked: Result<Query<QueriesAsked>, QueryRejection>,
 ) -> Result<Json<Queries>, ApiError> {
     let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
+    if asked.window.is_some() || asked.from.is_some() {
+        return reading(control, move |control| control.queries(&asked)).await;
+    }
     blocking(control, move |control| control.queries(&asked)).await
 }
 
