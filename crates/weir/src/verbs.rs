@@ -143,13 +143,13 @@ impl Answer {
         serde_json::from_str(&self.text).context("this is another version of Weir than the running one")
     }
 
-    /// Prints it, as JSON or as `table` renders it.
+    /// Prints it, as JSON or as `table` renders it. What clients have sent does nothing to the terminal.
     fn show<T: DeserializeOwned>(self, table: impl FnOnce(&T) -> String) -> Result<()> {
         if self.json {
             let value: serde_json::Value = serde_json::from_str(&self.text)?;
             return print(&format!("{value:#}"));
         }
-        print(&table(&self.read()?))
+        print(&show::printable(&table(&self.read()?)))
     }
 }
 

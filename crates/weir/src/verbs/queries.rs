@@ -76,6 +76,11 @@ fn all(queries: &Queries) -> String {
 
 fn others(queries: &Queries) -> String {
     match &queries.other {
+        Some(other) if other.calls > 0 && queries.period.is_some() => format!(
+            "others: {} calls, {} in total, of what had no row in its minute (history.digests)\n",
+            other.calls,
+            seconds(other.total.sum_seconds)
+        ),
         Some(other) if other.calls > 0 => format!(
             "others: {} calls, {} in total, of {} rows that have made room (analytics.digests)\n",
             other.calls,

@@ -12,6 +12,32 @@ pub fn colors() -> bool {
     std::io::stdout().is_terminal() && said("NO_COLOR").is_empty() && said("TERM") != "dumb"
 }
 
+/// With what would move a terminal's cursor, colour it or turn its text around written as an escape; lines stay lines.
+pub fn printable(text: &str) -> String {
+    escaped(text, |c| c != '\n' && acts(c))
+}
+
+/// The same for a name or another text that belongs into one line.
+fn one_line(text: &str) -> String {
+    escaped(text, acts)
+}
+
+fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_bad(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Control characters, and those that change the direction of what follows.
+fn acts(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// A table; columns whose header begins with `>` are numbers.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
@@ -23,7 +49,7 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> St
     };
     table.set_content_arrangement(arrangement);
     table.set_header(header.iter().map(|name| name.trim_start_matches('>')));
-    table.add_rows(rows);
+    table.add_rows(rows.into_iter().map(|row| row.iter().map(|cell| one_line(cell)).collect::<Vec<_>>()));
     for (at, name) in header.iter().enumerate() {
         if name.starts_with('>')
             && let Some(column) = table.column_mut(at)

@@ -50,3 +50,11 @@ fn the_greatest_reason_comes_first() {
     let counts = [("a".to_owned(), 1), ("b".to_owned(), 3)].into();
     assert_eq!(reasons(&counts), "b 3, a 1");
 }
+
+#[test]
+fn what_clients_have_sent_does_nothing_to_the_terminal() {
+    assert_eq!(printable("a\n\u{1b}[2J\r\u{9b}é\u{202e}\u{7f}"), "a\n\\u{1b}[2J\\r\\u{9b}é\\u{202e}\\u{7f}");
+    let shown = table(&["user", ">calls"], [vec!["\u{1b}]0;x\u{7}\nroot 1".to_owned(), "1".to_owned()]]);
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert!(!shown.contains('\u{1b}') && shown.contains("\\u{1b}]0;x\\u{7}\\nroot 1"), "{shown}");
+}
