@@ -66,7 +66,7 @@ pub struct Advised {
     /// The best TTL: it saves most of those of which no more hits than allowed would have been out of date; the shorter one
     /// of two that save nearly the same. Null if there is none.
     pub best: Option<Predicted>,
-    /// What makes the rule.
+    /// What makes the rule. Null also for a digest that was cut.
     pub command: Option<String>,
     /// Every TTL.
     pub ladder: Vec<Predicted>,

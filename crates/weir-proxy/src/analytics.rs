@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use weir_model::DigestId;
 use weir_session::State;
-use weir_sql::{LexMode, trimmed_span};
+use weir_sql::{LexMode, is_system_schema, trimmed_span};
 use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
 use weir_stats::digests::{Call, DigestText, Origin, Report, Slot, Table, Usage, Writer};
 use weir_stats::series::{Ledger, Minute};
@@ -132,8 +132,9 @@ pub(crate) struct Sender {
     origin: Arc<Origin>,
     /// The number that the origin has on the worker.
     number: u32,
-    /// A hash of all that the answers depend on beside statements and data. It is a part of each key.
-    salt: u64,
+    /// A hash of all that the answers depend on beside statements and data. It is a part of each key. `None` in system schemas, whose tables
+    /// are not cached.
+    salt: Option<u64>,
 }
 
 /// A digest, and where one sender's statements with it are counted.
@@ -177,8 +178,9 @@ impl Analytics {
         if state.is_some_and(|state| state.put_results_key(&mut bytes)) {
             hasher.write(&bytes);
         }
+        let salt = (!is_system_schema(&origin.schema)).then(|| hasher.finish());
         let (origin, number) = self.writer.origin(origin);
-        Sender { origin, number, salt: hasher.finish() }
+        Sender { origin, number, salt }
     }
 
     /// Where a statement with this text is counted, and what is known of the text.
@@ -199,17 +201,14 @@ impl Analytics {
                 (spot.slot(writer, sender, sample, *began), is_cacheable, None)
             }
         };
-        let ask =
-            if is_cacheable { self.asks(slot, self.text_key(sql, mode) ^ sender.salt) } else { Ask::No };
+        let ask = if is_cacheable { self.asks(slot, sender, self.text_key(sql, mode)) } else { Ask::No };
         (slot, ask, plain)
     }
 
     /// The hash of a text, as far as it tells answers apart.
     pub fn text_key(&self, sql: &[u8], mode: LexMode) -> u64 {
-        let inner = |b: &u8| *b > b' ' && *b != b'/';
-        let is_trimmed = sql.first().is_some_and(u8::is_ascii_alphabetic) && sql.last().is_some_and(inner);
         let mut hasher = self.keys.build_hasher();
-        hasher.write(if is_trimmed { sql } else { &sql[trimmed_span(sql, mode)] });
+        hasher.write(&sql[trimmed_span(sql, mode)]);
         hasher.finish()
     }
 
@@ -223,8 +222,9 @@ impl Analytics {
     }
 
     #[inline]
-    pub fn asks(&self, slot: Slot, key: u64) -> Ask {
-        self.gates.sample(slot, key).map_or(Ask::Counts, Ask::Watches)
+    fn asks(&self, slot: Slot, sender: &Sender, key: u64) -> Ask {
+        let Some(salt) = sender.salt else { return Ask::No };
+        self.gates.sample(slot, key ^ salt).map_or(Ask::Counts, Ask::Watches)
     }
 
     /// As [`Gates::skips`].
@@ -293,7 +293,7 @@ impl Analytics {
     ) -> (Slot, Ask) {
         let slot = spot.slot(&mut self.writer, sender, None, self.began);
         let key = if spot.digest.is_cacheable { key(self) } else { None };
-        (slot, key.map_or(Ask::No, |key| self.asks(slot, key ^ sender.salt)))
+        (slot, key.map_or(Ask::No, |key| self.asks(slot, sender, key)))
     }
 
     #[inline]

@@ -78,6 +78,7 @@ impl Session {
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
                 self.tally_execution(statement_id(body), Some(payload));
             }
+            com::STMT_SEND_LONG_DATA => self.tally_long_data(statement_id(body)),
             com::QUIT => {
                 if self.is_reusable() {
                     self.worker.stats().command_unanswered(com::QUIT, packet.len() as u64, 0);

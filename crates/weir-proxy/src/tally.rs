@@ -13,6 +13,7 @@ use crate::ruled::Ruled;
 use crate::rules::Rules;
 use crate::session::{Noted, Session};
 use crate::sharing::Sharing;
+use crate::wish::TYPE_TIME;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,9 +23,9 @@ use weir_session::{PinSet, Schema, State};
 use weir_sql::LexMode;
 use weir_stats::digests::{Call, Origin, Slot, Source};
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps::Caps;
+use weir_wire::caps::{self, Caps};
 use weir_wire::command as com;
-use weir_wire::execute::{Execute, cursor_flags};
+use weir_wire::execute::{Execute, cursor_flags, has_type};
 
 /// What a session remembers for that.
 #[derive(Debug)]
@@ -63,6 +64,10 @@ pub(crate) struct Kept {
     /// Its digest, and the hash of its text.
     spot: Option<(Spot, u64)>,
     params: u16,
+    /// A parameter is of the type TIME, as it was bound last.
+    binds_time: bool,
+    /// COM_STMT_SEND_LONG_DATA has come for it: its executions do not hold all their values.
+    is_long: bool,
 }
 
 impl Default for Tally {
@@ -157,7 +162,7 @@ impl Tally {
     /// What there is to keep of a statement that was just prepared.
     pub fn prepared(&mut self, id: u32, noted: Noted, params: u16) -> Kept {
         self.last_prepared = id;
-        Kept { noted, spot: self.preparing.take(), params }
+        Kept { noted, spot: self.preparing.take(), params, binds_time: false, is_long: false }
     }
 
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
@@ -299,14 +304,17 @@ impl Session {
         let flags = self.client_caps;
         let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
         let kept = id.and_then(|id| self.statements.get_mut(&id));
-        let Some(Kept { spot: Some((spot, text)), params, .. }) = kept else { return };
-        let (text, params) = (*text, *params);
+        let Some(Kept { spot: Some((spot, text)), params, binds_time, is_long, .. }) = kept else { return };
+        let (text, params, is_long) = (*text, *params, *is_long);
         // The types count only where they come anew with each execution: seldom does the same program bind others.
         let key = |analytics: &Analytics| {
             let payload = whole.filter(|payload| payload.first() == Some(&com::STMT_EXECUTE))?;
-            let execute =
-                Execute::parse(payload, params, flags).ok().filter(|_| cursor_flags(payload) == 0)?;
-            Some(analytics.bound_key(text, execute.values(payload)))
+            let execute = Execute::parse(payload, params, flags).ok()?;
+            if let Some(types) = execute.types {
+                *binds_time = has_type(types, flags & caps::QUERY_ATTRIBUTES != 0, TYPE_TIME);
+            }
+            let refused = is_long || *binds_time || cursor_flags(payload) != 0;
+            (!refused).then(|| analytics.bound_key(text, execute.values(payload)))
         };
         let found = with_sender(
             (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
@@ -314,6 +322,14 @@ impl Session {
             |analytics, sender| analytics.slot(spot, sender, key),
         );
         self.tally.found(found);
+    }
+
+    /// The command at hand sends a value of a prepared statement ahead.
+    pub(crate) fn tally_long_data(&mut self, id: Option<u32>) {
+        let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
+        if let Some(kept) = id.and_then(|id| self.statements.get_mut(&id)) {
+            kept.is_long = true;
+        }
     }
 
     /// The command at hand goes no further than to the rules.
@@ -343,6 +359,7 @@ impl Session {
                 self.tally.ask = Ask::No;
             }
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.tally_execution(statement_id(so_far), None),
+            com::STMT_SEND_LONG_DATA => self.tally_long_data(statement_id(so_far)),
             _ => {}
         }
     }

@@ -20,7 +20,7 @@ use weir_wire::execute::{Execute, cursor_flags, has_type};
 use weir_wire::packet::status;
 
 /// MYSQL_TYPE_TIME.
-const TYPE_TIME: u8 = 11;
+pub(crate) const TYPE_TIME: u8 = 11;
 
 /// A statement that may be answered from memory.
 #[derive(Debug)]

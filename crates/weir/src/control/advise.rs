@@ -116,7 +116,9 @@ impl Aim {
     fn advised(&self, shared: &Shared, line: &Line) -> Advised {
         let best = self.best(line).map(|best| predicted(&best));
         let digest = text(&line.digest.text);
-        let command = best.as_ref().map(|best| self.command(line, &best.ttl));
+        // A rule is not made from a digest that was cut.
+        let best_whole = best.as_ref().filter(|_| !line.digest.is_cut);
+        let command = best_whole.map(|best| self.command(line, &best.ttl));
         Advised {
             id: line.digest.id.to_string(),
             digest_cut: line.digest.is_cut,

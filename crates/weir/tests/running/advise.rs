@@ -1,7 +1,7 @@
 //! What is told of rules before there are any, against what they then do.
 
 use serde_json::{Value, json};
-use weir_testkit::client::command::Param;
+use weir_testkit::client::command::{self, Param};
 
 use crate::api_kit::*;
 use crate::cache_kit::*;
@@ -112,6 +112,39 @@ async fn the_same_text_in_another_schema_is_another_statement() {
             value(&mut two, 1).await;
             let point = advised(&weir, POINT, 31).await;
             assert_eq!(hour(&point)["hits"], 29.0, "{flavor:?} {mode} {point:#}");
+        }
+    }
+}
+
+/// Executions whose values are elsewhere, or of a type that the cache refuses, and reads in system schemas are not looked at; comments
+/// behind a statement make no other of it.
+#[tokio::test]
+async fn what_the_cache_would_refuse_is_not_counted() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ad_none_t", "ad_none_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, "");
+            let [mut one] = clients(&weir, name).await;
+            let long = one.prepare("SELECT id FROM t WHERE v = ?").await.unwrap().id;
+            for value in [b"x", b"y"] {
+                let chunk = command::long_data(long, 0, value);
+                one.command(command::STMT_SEND_LONG_DATA, &chunk).await.unwrap();
+                execute(&mut one, long, &[Param::LongData], true).await;
+            }
+            let timed = one.prepare("SELECT id FROM t WHERE v > ?").await.unwrap().id;
+            for types in [true, false] {
+                execute(&mut one, timed, &[Param::Time(false, 0, 1, 2, 3)], types).await;
+            }
+            let [mut system] = clients(&weir, "information_schema").await;
+            system.run("SELECT SCHEMA_NAME FROM SCHEMATA").await.unwrap();
+            for comment in ["", " -- a", " -- b", " # c", " /* d */"] {
+                one.run(&format!("SELECT v FROM t WHERE id=1{comment}")).await.unwrap();
+            }
+
+            let point = advised(&weir, POINT, 5).await;
+            assert_eq!(hour(&point)["hits"], 4.0, "{flavor:?} {mode} {point:#}");
+            let all = told_json(&weir, &["advise", "cache", "--stale", "100"]);
+            assert_eq!(all["statements"].as_array().unwrap().len(), 1, "{flavor:?} {mode} {all:#}");
         }
     }
 }
