@@ -1,6 +1,6 @@
 # Each target is a script of its own; this file only names them.
 .DEFAULT_GOAL := help
-.PHONY: help demo wordpress test lint bench experiments fuzz soak deps
+.PHONY: help demo wordpress test lint bench experiments advise fuzz soak deps
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ bench: ## Weir against a direct connection, HAProxy, a bare relay and redis (ARG
 
 experiments: ## The published experiments E1, E2, E4 on real servers, with a report in .cache/experiments (ARGS=--quick: 3 minutes instead of 20)
 	@scripts/experiments.sh $(ARGS)
+
+advise: ## What the cache advisor tells of rules against what they then do, on two workloads (ARGS="--seconds 30")
+	@scripts/advise.sh $(ARGS)
 
 fuzz: ## Every parser of a peer's bytes against random ones (SECONDS=30 for each)
 	@cargo xtask fuzz --seconds $(or $(SECONDS),30)

@@ -80,6 +80,8 @@ pub fn tables(address: SocketAddr) -> Load {
         seconds: 0,
         prepared: false,
         uniform: false,
+        seed: None,
+        events_per_second: None,
         address,
         login: LOGIN,
     }

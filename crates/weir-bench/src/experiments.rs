@@ -179,6 +179,8 @@ impl Run<'_> {
             seconds: self.parameters.seconds,
             prepared: self.parameters.protocol == options::Protocol::Prepared,
             uniform: false,
+            seed: None,
+            events_per_second: None,
             address,
             login: LOGIN,
         }

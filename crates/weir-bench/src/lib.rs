@@ -1,10 +1,12 @@
 //! The experiments behind `make bench`: how fast Weir is, how much CPU and memory it takes, and how that compares with
 //! a direct connection, HAProxy in TCP mode, a bare relay that knows no protocol, and for hits of the cache with redis.
-//! And those behind `make experiments`, which repeat the published ones over sweeps of clients.
+//! And those behind `make experiments`, which repeat the published ones over sweeps of clients. And the cache
+//! advisor's predictions against what rules then do.
 //!
 //! Everything runs on one machine over loopback, target after target within each round, so that a slow minute of the
 //! machine hits all of them alike. This crate measures; it decides nothing about Weir and nothing depends on it.
 
+pub mod advise;
 pub mod among;
 pub mod analytics;
 pub mod cached;

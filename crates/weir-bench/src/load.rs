@@ -116,6 +116,10 @@ pub struct Load {
     pub prepared: bool,
     /// Whether all rows are asked for alike. sysbench's own way, by default, asks for few of them most of the time.
     pub uniform: bool,
+    /// What its random numbers begin with; otherwise the time.
+    pub seed: Option<u32>,
+    /// Events of all clients per second at most.
+    pub events_per_second: Option<u32>,
     /// Where sysbench connects to.
     pub address: SocketAddr,
     /// As whom, and to which schema.
@@ -263,6 +267,9 @@ fn command(load: &Load, scripts: &Scripts) -> Command {
         .arg(format!("--db-ps-mode={}", if load.prepared { "auto" } else { "disable" }));
     if load.uniform {
         command.arg("--rand-type=uniform");
+    }
+    for (name, number) in [("rand-seed", load.seed), ("rate", load.events_per_second)] {
+        command.args(number.map(|number| format!("--{name}={number}")));
     }
     if load.script == Script::ReadOnlySkipTrx {
         command.arg("--skip-trx=on");

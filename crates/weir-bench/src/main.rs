@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use weir_bench::report::{self, Setting};
 use weir_bench::run::{self, Plan};
-use weir_bench::{count, experiments, hot, relay, rig};
+use weir_bench::{advise, count, experiments, hot, relay, rig};
 
 #[derive(Parser)]
 #[command(name = "weir-bench", about = "Measures Weir against a direct connection, HAProxy and a bare relay")]
@@ -35,6 +35,8 @@ enum Verb {
     },
     /// Repeat the published experiments E1, E2 and E4, and write a report with graphs
     Experiments(Box<experiments::options::Args>),
+    /// Compare what the cache advisor predicts with what rules then do
+    Advise(advise::Args),
     /// Count the instructions of the hot functions and compare them with the expected ones
     Count {
         /// The expected counts
@@ -82,6 +84,12 @@ fn main() -> Result<()> {
             let weir = weir_binary(args.weir.as_ref());
             let complete = experiments::run(&args, &weir, version(&weir)?)?;
             ensure!(complete, "some steps have no figures, see the report");
+            Ok(())
+        }
+        Verb::Advise(args) => {
+            let weir = weir_binary(args.weir.as_ref());
+            let within = advise::run(&args, &weir, version(&weir)?)?;
+            ensure!(within, "a prediction of the cache advisor is too far off, see the table");
             Ok(())
         }
         Verb::Count { expected, bless } => {

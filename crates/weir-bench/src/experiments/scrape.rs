@@ -24,17 +24,21 @@ pub struct CacheCounts {
 /// # Errors
 /// When nothing answers at `admin`, or it answers with another status than 200.
 pub fn cache_counts(admin: SocketAddr) -> Result<CacheCounts> {
-    let text = get(admin).with_context(|| format!("reading http://{admin}/metrics"))?;
+    let text = get(admin, "/metrics").with_context(|| format!("reading http://{admin}/metrics"))?;
     Ok(CacheCounts {
         hits: sum(&text, "weir_cache_hits_total"),
         misses: sum(&text, "weir_cache_misses_total"),
     })
 }
 
-fn get(admin: SocketAddr) -> Result<String> {
+/// The whole answer to a GET of `path`, with its head.
+///
+/// # Errors
+/// When nothing answers at `admin`, or it answers with another status than 200.
+pub fn get(admin: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\n{AUTHORIZATION}Connection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\n{AUTHORIZATION}Connection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let status = answer.lines().next().unwrap_or_default();

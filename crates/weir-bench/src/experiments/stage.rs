@@ -71,6 +71,8 @@ impl Database {
             seconds: 0,
             prepared: false,
             uniform: false,
+            seed: None,
+            events_per_second: None,
             address: database.address(),
             login: LOGIN,
         };

@@ -55,8 +55,18 @@ fn sysbench_is_told_what_the_load_says() {
     let tables = Tables { count: 3, rows: 500 };
     let address = "127.0.0.1:3307".parse().unwrap();
     let told = |script, prepared| {
-        let load =
-            Load { script, tables, threads: 2, seconds: 1, prepared, uniform: prepared, address, login };
+        let load = Load {
+            script,
+            tables,
+            threads: 2,
+            seconds: 1,
+            prepared,
+            uniform: prepared,
+            seed: None,
+            events_per_second: None,
+            address,
+            login,
+        };
         let command = command(&load, &scripts);
         command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
