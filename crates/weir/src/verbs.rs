@@ -5,6 +5,8 @@ mod cache;
 mod client;
 mod edit;
 mod explain;
+#[cfg(test)]
+mod fixture;
 mod history;
 mod queries;
 mod rules;

@@ -71,3 +71,6 @@ fn pins(advice: &PinAdvice) -> String {
     text.push_str(&format!("\n{}\n", table(&header, rows)));
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,3 +51,6 @@ fn stats(cache: &CacheState) -> String {
     text.push_str(&format!("\n{}\n\nall together\n\n{}", table(&header, rows), all_counts(&cache.total)));
     text
 }
+
+#[cfg(test)]
+mod tests;

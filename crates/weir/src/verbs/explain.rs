@@ -107,3 +107,6 @@ fn tried(rules: &[Tried]) -> String {
     });
     table(&["rule", "outcome", "because", "adds"], rows)
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,3 +180,6 @@ fn rate(rate: f64) -> String {
         rate => format!("{rate:.0}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -209,3 +209,6 @@ fn times(times: &Times) -> String {
         percentile(times.p99_seconds)
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,3 +121,6 @@ fn one(session: &Session) -> String {
         ("statement", statement.and_then(|s| s.text.clone()).unwrap_or_default()),
     ])
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,3 +102,6 @@ fn process(process: &ProcessStatus) -> String {
         number(process.threads)
     )
 }
+
+#[cfg(test)]
+mod tests;

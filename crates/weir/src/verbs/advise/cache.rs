@@ -123,3 +123,6 @@ fn ladder(advised: &Advised) -> String {
     });
     table(&header, rows)
 }
+
+#[cfg(test)]
+mod tests;
