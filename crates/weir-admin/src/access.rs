@@ -186,5 +186,10 @@ pub(crate) fn note_body(body: &[u8]) {
     let _ = SAID.try_with(note);
 }
 
+/// The same of what is sent in other words than the body's.
+pub(crate) fn note(said: &impl serde::Serialize) {
+    note_body(&serde_json::to_vec(said).unwrap_or_default());
+}
+
 #[cfg(test)]
 mod tests;

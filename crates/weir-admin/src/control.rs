@@ -96,6 +96,9 @@ pub trait Control: Send + Sync + 'static {
     /// When the selection names nothing, or what does not exist.
     fn preview(&self, selection: &Selection) -> Result<Covered, ApiError>;
 
+    /// The same selection for the log: where a statement names the digest, the digest's text, which has no literals.
+    fn without_literals(&self, selection: &Selection) -> Selection;
+
     /// Removes entries of the cache.
     ///
     /// # Errors

@@ -168,6 +168,10 @@ impl Control for Live {
         cache::known(&self.shared, &selector).map(|()| covered)
     }
 
+    fn without_literals(&self, selection: &Selection) -> Selection {
+        cache::without_literals(&self.shared, selection)
+    }
+
     fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
         let selector = cache::selector(&self.shared, selection)?;
         let wiped = cache::covered(self.shared.cache().wipe(&selector));

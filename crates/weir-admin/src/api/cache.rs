@@ -1,8 +1,9 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::input::Body;
+use super::input::{Body, Discreet};
 use super::{Controls, blocking};
+use crate::access;
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::{ApiError, ErrorBody};
 
@@ -39,7 +40,10 @@ pub(super) async fn preview(
 )]
 pub(super) async fn wipe(
     State(control): State<Controls>,
-    Body(selection): Body<Selection>,
+    Discreet(selection): Discreet<Selection>,
 ) -> Result<Json<Covered>, ApiError> {
+    let asked = selection.clone();
+    let Json(shown) = blocking(control.clone(), move |control| Ok(control.without_literals(&asked))).await?;
+    access::note(&shown);
     blocking(control, move |control| control.wipe(&selection)).await
 }

@@ -1,6 +1,6 @@
 //! Reading a request's body.
 
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
@@ -34,28 +34,48 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
 /// agrees, and this one does not.
 pub(super) struct Body<T>(pub T);
 
+/// The same, of which the log tells nothing by itself: there may be a statement in it, with its literals.
+pub(super) struct Discreet<T>(pub T);
+
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let (parts, body) = request.into_parts();
-        let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        if !header(CONTENT_TYPE).is_some_and(is_json) {
-            let message = "send the body as JSON, with the header Content-Type: application/json";
-            return Err(ApiError::new(Code::NotJson, message));
-        }
-        let too_large = || ApiError::new(Code::TooLarge, format!("a body has {BODY_BYTES} bytes at most"));
-        let declared = header(CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
-        if declared.is_some_and(|length| length > BODY_BYTES as u64) {
-            return Err(too_large());
-        }
-        // Of what can fail here, a body that is too long is all that has somebody left to read the answer.
-        let bytes = to_bytes(body, BODY_BYTES).await.map_err(|_| too_large())?;
+        let bytes = json(request).await?;
         access::note_body(&bytes);
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
-            ApiError::new(Code::BadRequest, format!("the body is not what is asked for here: {error}"))
-        })
+        read(&bytes).map(Self)
     }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Discreet<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        read(&json(request).await?).map(Self)
+    }
+}
+
+/// The bytes of a body that is declared as JSON.
+async fn json(request: Request) -> Result<Bytes, ApiError> {
+    let (parts, body) = request.into_parts();
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    if !header(CONTENT_TYPE).is_some_and(is_json) {
+        let message = "send the body as JSON, with the header Content-Type: application/json";
+        return Err(ApiError::new(Code::NotJson, message));
+    }
+    let too_large = || ApiError::new(Code::TooLarge, format!("a body has {BODY_BYTES} bytes at most"));
+    let declared = header(CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > BODY_BYTES as u64) {
+        return Err(too_large());
+    }
+    // Of what can fail here, a body that is too long is all that has somebody left to read the answer.
+    to_bytes(body, BODY_BYTES).await.map_err(|_| too_large())
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| {
+        ApiError::new(Code::BadRequest, format!("the body is not what is asked for here: {error}"))
+    })
 }
 
 /// `application/json`, in any case, with parameters or without.

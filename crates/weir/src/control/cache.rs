@@ -184,13 +184,25 @@ pub fn known(shared: &Shared, selector: &Selector) -> Result<(), ApiError> {
     }
 }
 
+/// The selection with the digest's text in place of a statement that names it.
+pub fn without_literals(shared: &Shared, selection: &Selection) -> Selection {
+    let named = |text: &String| match id_given(text) {
+        Some(id) => format!("{id:016x}"),
+        None => String::from_utf8_lossy(&meant(shared, text).text).into_owned(),
+    };
+    Selection { digest: selection.digest.as_ref().map(named), ..selection.clone() }
+}
+
 /// The 16 digits of an id, or a text that has the digest.
 fn digest_id(shared: &Shared, text: &str) -> u64 {
+    id_given(text).unwrap_or_else(|| meant(shared, text).id.0)
+}
+
+fn id_given(text: &str) -> Option<u64> {
     let digits = text.trim();
-    if digits.len() == 16
-        && let Ok(id) = u64::from_str_radix(digits, 16)
-    {
-        return id;
-    }
-    Digest::meant(text.as_bytes(), super::mode(shared)).id.0
+    (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+}
+
+fn meant(shared: &Shared, text: &str) -> Digest {
+    Digest::meant(text.as_bytes(), super::mode(shared))
 }
