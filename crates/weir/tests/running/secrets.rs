@@ -13,6 +13,9 @@ const CANARIES: [&str; 6] =
 /// What stands in the statements of clients, and in no digest.
 const LITERALS: [&str; 4] = ["canary-literal", "canary-param", "canary-comment", "480915162342"];
 
+/// A statement that the cache answers.
+const CACHED: &str = "SELECT v FROM t WHERE v = 'canary-literal' AND id = 480915162342";
+
 fn clean(what: &str, text: &str) {
     for canary in CANARIES.iter().chain(&LITERALS) {
         assert!(!text.contains(canary), "{canary} in {what}:\n{text}");
@@ -83,6 +86,13 @@ fn weir_check_quotes_no_password() {
     }
 }
 
+/// What the file of that name holds, and those that SQLite keeps beside it.
+fn files(weir: &Weir, name: &str) -> String {
+    let entries = fs::read_dir(weir.home()).unwrap().map(|entry| entry.unwrap());
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(name));
+    named.map(|entry| String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned()).collect()
+}
+
 /// Every page and every verb, after statements of all sorts: no secret, no literal.
 #[tokio::test]
 async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log() {
@@ -94,6 +104,7 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     let certs = server.certs();
     let more = format!(
         "[log]\nlevel = \"trace\"\n[tls]\ncert = \"{}\"\nkey = \"{}\"\n[pool]\nsharing = \"transaction\"\n\
+         [history]\nfile = \"history.db\"\n[query_log]\nfile = \"queries.json\"\nsample = \"100%\"\n\
          [[user]]\nname = \"canary1\"\npassword = \"canary-listed\"\nprevious = \"canary-previous\"\n\
          [[rule]]\nname = \"no\"\nmatch = {{ pattern = \"(?i)delete\" }}\ndeny = \"not here\"\n\
          [[rule]]\nname = \"reads\"\nmatch = {{ kind = \"read\", schema = \"canary\" }}\ncache = {{ ttl = \"1h\" }}\n",
@@ -103,10 +114,11 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     let mut weir = weir_with(&server, &more);
     let options = ConnectOptions::tcp(weir.addr(), "canary1", "canary-listed").database("canary");
     let mut client = options.clone().tls(Tls::Unverified).connect().await.unwrap();
+    let id = client.greeting().connection_id.to_string();
     for sql in [
         "INSERT INTO t VALUES (480915162342, 'canary-literal')",
-        "SELECT v FROM t WHERE v = 'canary-literal' AND id = 480915162342",
-        "SELECT v FROM t WHERE v = 'canary-literal' AND id = 480915162342",
+        CACHED,
+        CACHED,
         "SELECT /* canary-comment */ v FROM t WHERE v = \"canary-literal\"",
         "SELECT v FRM t WHERE v = 'canary-literal'",
         "DELETE FROM t WHERE v = 'canary-literal'",
@@ -143,7 +155,8 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     for (path, item) in document["paths"].as_object().unwrap() {
         let path = path
             .replace("/rules/{name}", "/rules/reads")
-            .replace("/queries/{id}", &format!("/queries/{digest}"));
+            .replace("/sessions/{id}", &format!("/sessions/{id}"))
+            .replace("{id}", &digest);
         if item.get("get").is_some() {
             pages += 1;
             clean(&path, &request(&weir, &format!("GET /api/v1{path}"), &host, "").await.1.to_string());
@@ -160,13 +173,21 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
         &["queries"],
         &["queries", "--quadrants"],
         &["queries", "show", &digest],
+        &["status"],
+        &["history"],
         &["sessions"],
+        &["sessions", "show", &id],
+        &["advise", "cache"],
         &["advise", "pins"],
         &["explain", "SELECT v FROM t", "--user", "canary1", "--schema", "canary"],
         &["rules", "test", "SELECT v FROM t"],
         &["reload"],
         &["check"],
         &["token", "list"],
+        &["cache", "preview", "--digest", CACHED],
+        &["cache", "wipe", "--digest", CACHED],
+        &["kill", &id, "--query"],
+        &["kill", &id],
     ] {
         let text = told(&weir, args);
         clean(&args.join(" "), &text);
@@ -181,4 +202,12 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     clean("the log", &weir.log());
     assert!(!weir.log().contains(key) && !said.contains(key), "the TLS key shows");
     assert!(weir.log().contains("canary1") && weir.log().len() > 2000, "the log is not there at all");
+    let log = weir.log();
+    let mut audit = log.lines().filter(|line| line.contains("audit") && line.contains("/cache/wipe"));
+    assert!(audit.any(|line| line.contains("SELECT `v` FROM `t` WHERE `v` = ?")), "{log}");
+    for name in ["history.db", "queries.json"] {
+        let file = files(&weir, name);
+        clean(name, &file);
+        assert!(file.contains("SELECT `v` FROM `t` WHERE `v` = ?"), "{name} has no statement at all");
+    }
 }
