@@ -38,6 +38,7 @@ impl Session {
                 Next::Unavailable(_) => false,
             };
             if !fit || sharing.lacks_statement(&sharing.prepared) {
+                self.entry.handle.begins_to_wait();
                 self.exit = Some(Exit::Attach);
                 return false;
             }

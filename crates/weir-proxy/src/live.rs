@@ -7,7 +7,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::time::{Duration, Instant};
 use weir_session::{PinReason, PinSet, Schema};
 use weir_stats::digests::{Slot, SlotCell};
@@ -101,6 +104,8 @@ pub(crate) struct Live {
     now: AtomicU64,
     /// Commands that were sent to the server or answered.
     commands: AtomicU64,
+    /// The number of the command at hand, which waits or has begun: stored ahead of the state that tells of it.
+    at_hand: AtomicU64,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
     /// Where the last statement is counted.
@@ -153,6 +158,7 @@ impl Live {
             began: Instant::now(),
             now: AtomicU64::new(SessionState::Idle as u64),
             commands: AtomicU64::new(0),
+            at_hand: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
             slot: SlotCell::default(),
@@ -172,7 +178,7 @@ impl Live {
 
     #[inline]
     fn enters(&self, state: SessionState, at: Instant) {
-        self.now.store(self.nanos(at) & !STATE_BITS | state as u64, Relaxed);
+        self.now.store(self.nanos(at) & !STATE_BITS | state as u64, Release);
     }
 
     /// The session has this connection now; 0 is none.
@@ -201,11 +207,10 @@ impl Live {
     /// The state, and the number of the command at hand: that of the one that waits, or runs.
     pub fn state(&self) -> (SessionState, u64) {
         loop {
-            let now = self.now.load(Relaxed);
-            let commands = self.commands.load(Relaxed);
+            let now = self.now.load(Acquire);
+            let at_hand = self.at_hand.load(Acquire);
             if self.now.load(Relaxed) == now {
-                let state = state_of(now);
-                return (state, if state.waits() { commands + 1 } else { commands });
+                return (state_of(now), at_hand);
             }
         }
     }
@@ -268,6 +273,7 @@ impl Session {
     pub(crate) fn live_begins(&self) {
         let live = self.live();
         live.commands.store(self.commands, Relaxed);
+        live.at_hand.store(self.commands, Release);
         self.live_statement();
         live.enters(SessionState::Running, self.current.started);
     }
@@ -315,6 +321,7 @@ impl Session {
             () => SessionState::WaitingForConnection,
         };
         let live = self.live();
+        live.at_hand.store(self.commands + 1, Release);
         self.live_statement();
         live.enters(state, since);
     }

@@ -8,8 +8,10 @@ use crate::codes::QUERY_INTERRUPTED;
 use crate::overtime::Ending;
 use crate::registry::{Handle, Registry};
 use crate::session::{Exit, Phase, Session};
+use std::future::Future;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use tokio::time::timeout;
+use std::task::Context;
+use tokio::time::{sleep, timeout};
 use weir_model::{CloseReason, ServerFamily};
 use weir_wire::packet::ErrPacket;
 
@@ -80,12 +82,18 @@ impl Session {
         handle.interrupted() || handle.orders.command() == self.commands + 1
     }
 
+    /// Whether an order wants the end of the command under way, in whatever way; nobody waits for its answer.
+    pub(crate) fn is_ordered_to_end(&self) -> bool {
+        let orders = &self.entry.handle.orders;
+        orders.ends() > 0 || orders.command() == self.commands
+    }
+
     /// What is to be done about an order.
     #[inline]
-    pub(crate) fn ordered(&mut self) -> Option<Exit> {
+    pub(crate) fn ordered(&mut self, cx: &mut Context<'_>) -> Option<Exit> {
         let orders = &self.entry.handle.orders;
         if orders.ends() > 0 {
-            return self.ordered_to_end();
+            return self.ordered_to_end(cx);
         }
         let hit = orders.command() == self.commands
             && self.commands > 0
@@ -98,14 +106,24 @@ impl Session {
         Some(Exit::Interrupt)
     }
 
-    fn ordered_to_end(&mut self) -> Option<Exit> {
+    /// What is to be done about an order to end the session, where nothing of a command is under way: before its connection is given
+    /// back, for a KILL may be on its way there.
+    #[inline]
+    pub(crate) fn ordered_between(&mut self, cx: &mut Context<'_>) -> Option<Exit> {
+        let ordered =
+            self.phase == Phase::Idle && self.entry.handle.orders.ends() > 0 && self.closing.is_none();
+        if ordered { self.ordered_to_end(cx) } else { None }
+    }
+
+    fn ordered_to_end(&mut self, cx: &mut Context<'_>) -> Option<Exit> {
         let ends = self.entry.handle.orders.ends();
         if self.phase == Phase::Idle || self.is_behind() {
             return Some(Exit::Tell(CloseReason::Killed, self.killed_told()));
         }
         if self.ends_carried_out == ends {
-            // The server was told, and ends the connection.
-            return None;
+            // The server was told, and ends the connection; but a client that reads nothing keeps its end from being seen.
+            let overdue = self.end_due.as_mut().is_some_and(|due| due.as_mut().poll(cx).is_ready());
+            return overdue.then(|| Exit::Tell(CloseReason::Killed, self.killed_told()));
         }
         let again = std::mem::replace(&mut self.ends_carried_out, ends) > 0;
         Some(if again { Exit::Tell(CloseReason::Killed, self.killed_told()) } else { Exit::EndAtServer })
@@ -113,10 +131,15 @@ impl Session {
 
     /// Ends the session's connection at the server, for a statement runs there. What the server says, or its silence, is the client's.
     pub(crate) async fn end_at_server(&mut self) -> Result<(), Exit> {
+        // The statement may end by itself before the server takes the KILL.
+        self.entry.handle.will_be_killed();
         let kill = format!("KILL {}", self.server.id);
         let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
         match sent {
-            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(true)) => {
+                self.end_due = Some(Box::pin(sleep(self.limits.server_connect_timeout)));
+                Ok(())
+            }
             // It may have ended by itself; if not, it ends with its connection.
             Ok(_) | Err(_) => Err(Exit::Tell(CloseReason::Killed, self.killed_told())),
         }

@@ -56,7 +56,7 @@ struct Attached {
     /// The server's id of it, and the server it is with.
     server_id: u32,
     place: Place,
-    /// Somebody was told its id to kill it: nobody else may get it.
+    /// Somebody was told its id to kill it, or a KILL of Weir's own is on its way: nobody else may get it.
     killed: bool,
 }
 
@@ -206,6 +206,13 @@ impl Handle {
     pub(crate) fn detach(&self) -> bool {
         self.live.connected(0);
         self.attached.lock().take().is_some_and(|attached| attached.killed)
+    }
+
+    /// A KILL is about to be sent to the connection that the session has: nobody else may get it.
+    pub(crate) fn will_be_killed(&self) {
+        if let Some(attached) = self.attached.lock().as_mut() {
+            attached.killed = true;
+        }
     }
 
     /// Whether the session has been asked for its connection.

@@ -37,10 +37,11 @@ use crate::worker::Worker;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::time::timeout;
+use tokio::time::{Sleep, timeout};
 use weir_auth::Secret;
 use weir_model::{CloseReason, Limits, ServerFamily};
 use weir_net::Stream;
@@ -186,6 +187,8 @@ pub(crate) struct Session {
     pub began: Instant,
     /// How many orders to end the session have been sent to the server.
     pub ends_carried_out: u32,
+    /// Until when its end at the server is awaited then.
+    pub end_due: Option<Pin<Box<Sleep>>>,
     _count: ClientCount,
 }
 
@@ -251,6 +254,7 @@ impl Session {
             peer,
             began: now,
             ends_carried_out: 0,
+            end_due: None,
             _count: count,
         })
     }
@@ -364,6 +368,9 @@ impl Session {
             // The server's side first: a connection that the server has closed must not be given one more request,
             // of which nobody could say what became.
             let turns = self.poll_down(cx).and_then(|down| {
+                if let Some(exit) = self.ordered_between(cx) {
+                    return Err(exit);
+                }
                 if let Some(ending) = self.ruled.stray {
                     return Err(Exit::Absorb(ending));
                 }
@@ -381,14 +388,14 @@ impl Session {
         {
             return Poll::Ready(Exit::Close(reason));
         }
-        if let Some(exit) = self.ordered() {
+        if let Some(exit) = self.ordered(cx) {
             return Poll::Ready(exit);
         }
         if self.is_queued() && !self.is_in_line() && !self.is_in_flight() && stopped(self).is_some() {
             // The client is told there.
             return Poll::Ready(Exit::Attach);
         }
-        if self.entry.handle.killed() {
+        if self.entry.handle.was_killed() {
             return Poll::Ready(Exit::Close(CloseReason::ServerGone));
         }
         if self.entry.handle.ended() {

@@ -44,14 +44,17 @@ fn fate(phase: Phase, kind: Kind, in_transaction: bool) -> Fate {
     }
 }
 
-/// Reads and drops the answer, so that the server is not stopped by a full socket.
+/// Reads and drops the answer, so that the server is not stopped by a full socket. An order to end it holds as ever.
 async fn finish(session: &mut Session) {
     session.to_client.take();
     session.client = Stream::Closed;
-    poll_fn(|cx| {
+    let ordered = poll_fn(|cx| {
         loop {
+            if session.phase != Phase::Idle && session.is_ordered_to_end() {
+                return Poll::Ready(true);
+            }
             if session.phase == Phase::Idle || session.entry.handle.ended() {
-                return Poll::Ready(());
+                return Poll::Ready(false);
             }
             if !session.to_server.is_empty()
                 && session.to_server.poll(&mut session.server.stream, cx).is_pending()
@@ -61,11 +64,14 @@ async fn finish(session: &mut Session) {
             match session.poll_down_discarding(cx) {
                 Ok(crate::session::Turn::Moved) => {}
                 Ok(crate::session::Turn::Blocked) => return Poll::Pending,
-                Err(_) => return Poll::Ready(()),
+                Err(_) => return Poll::Ready(false),
             }
         }
     })
     .await;
+    if ordered {
+        session.kill_own().await;
+    }
 }
 
 #[cfg(test)]

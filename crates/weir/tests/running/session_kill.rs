@@ -196,6 +196,8 @@ async fn p43_who_waits_for_another_sessions_answer_is_hit_and_the_other_is_not()
             let sql = format!("SELECT v, '{by}' FROM t WHERE id = 2");
             asks.send(command::QUERY, sql.as_bytes()).await.unwrap();
             until_state(&weir, &asks, "running").await;
+            // It means what runs or waits now, and not what comes next.
+            killer.run(&format!("KILL QUERY {}", id(&waits))).await.unwrap();
             waits.send(command::QUERY, sql.as_bytes()).await.unwrap();
             until_state(&weir, &waits, "waiting_for_answer").await;
             match by {
@@ -270,6 +272,53 @@ async fn p43_orders_at_random_hit_their_targets_only() {
                 () = orders => {}
                 () = hit => {}
                 () = spared => {}
+            }
+        }
+    }
+}
+
+const SHORT_PATIENCE: &str = "[limits]\nserver_connect_timeout = \"1s\"\nauth_failure_delay = \"20ms\"\n";
+
+#[tokio::test]
+async fn p43_a_session_ends_although_its_client_does_not_read() {
+    for (flavor, server) in &both() {
+        let weir = weir_with(server, SHORT_PATIENCE);
+        let mut victim = app(weir.addr()).connect().await.unwrap();
+        let sql = "SELECT a.TABLE_NAME, REPEAT('x', 1000) FROM information_schema.COLUMNS a, information_schema.COLUMNS b";
+        victim.send(command::QUERY, sql.as_bytes()).await.unwrap();
+        victim.stream().read_raw(20_000).await.unwrap();
+        told(&weir, &["kill", &id(&victim)]);
+        until(&format!("{flavor:?}: the session has ended"), async || {
+            (told_json(&weir, &["sessions"])["total"] == 0).then_some(())
+        })
+        .await;
+    }
+}
+
+/// What it has left to finish is ended like everything else.
+#[tokio::test]
+async fn p43_the_session_of_a_client_that_has_left_is_ended_with_its_statement() {
+    for (flavor, server) in &both() {
+        database(server, "ki_left", &["CREATE TABLE t (i INT) ENGINE=InnoDB"]).await;
+        let mut holder = app(server.addr()).connect().await.unwrap();
+        holder.run("SELECT GET_LOCK('ki_left', 60)").await.unwrap();
+        for mode in MODES {
+            for (mark, query) in [("kil1", false), ("kil2", true)] {
+                let at = format!("{flavor:?} {mode} {mark}");
+                let weir = sharing(server, 2, mode, "[log]\nlevel = \"debug\"\n");
+                let mut victim = client(&weir, "ki_left").await;
+                let id = id(&victim);
+                let sql = format!("INSERT INTO t SELECT /* {mark} */ GET_LOCK('ki_left', 60)");
+                victim.send(command::QUERY, sql.as_bytes()).await.unwrap();
+                until_blocked(&mut holder, mark).await;
+                drop(victim);
+                weir.wait_for_line("event=\"client_vanished\"", PATIENCE).unwrap();
+                told(&weir, &[&["kill", &id][..], if query { &["--query"] } else { &[] }].concat());
+                let sql = format!(
+                    "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'INSERT%{mark}%'"
+                );
+                until(&at, async || (row(&mut holder, &sql).await == "0").then_some(())).await;
+                assert_eq!(told_json(&weir, &["sessions"])["total"], 0, "{at}");
             }
         }
     }
