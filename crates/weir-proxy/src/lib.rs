@@ -37,6 +37,7 @@ mod link;
 mod live;
 mod login;
 mod long;
+mod look;
 mod names;
 mod observe;
 mod open;

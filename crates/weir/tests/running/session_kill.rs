@@ -323,3 +323,38 @@ async fn p43_the_session_of_a_client_that_has_left_is_ended_with_its_statement()
         }
     }
 }
+
+/// A statement may end by itself while the KILL is on its way: nobody else gets the connection that is to end.
+#[tokio::test]
+async fn p43_who_waits_for_the_connection_of_a_session_that_is_ended_never_notices() {
+    for (flavor, server) in &both() {
+        database(server, "ki_next", &[]).await;
+        let weir = sharing(server, 1, MODES[1], "");
+        let mut other = client(&weir, "ki_next").await;
+        let ends = async {
+            for _ in 0..40 {
+                let mut victim = client(&weir, "ki_next").await;
+                let line = format!("POST /api/v1/sessions/{}/kill", id(&victim));
+                let works = async {
+                    while victim.query("SELECT SLEEP(0.002)").await.is_ok_and(|answer| answer.err().is_none())
+                    {
+                    }
+                };
+                let headers = "Host: localhost\r\nContent-Type: application/json\r\n";
+                let order = request(&weir, &line, headers, r#"{"what": "connection"}"#);
+                let ((), (status, answer)) = tokio::join!(works, order);
+                assert_eq!(status, 200, "{flavor:?}: {answer}");
+            }
+        };
+        let spared = async {
+            for n in 0.. {
+                let response = other.query(format!("SELECT {n}")).await.unwrap();
+                assert!(response.err().is_none(), "{flavor:?}: {response:?}");
+            }
+        };
+        tokio::select! {
+            () = ends => {}
+            () = spared => {}
+        }
+    }
+}
