@@ -67,22 +67,17 @@ impl Session {
         };
     }
 
-    /// The server has answered a statement whose text lets the cache answer it, and no rule has named it.
+    /// Whether the statement at hand stood in no transaction.
     #[inline]
-    pub(crate) fn advised(&mut self, slot: Slot, server_ns: u64) {
+    pub(crate) fn is_outside(&self) -> bool {
         let flags = self.walker.status();
-        let outside = flags & status::AUTOCOMMIT != 0 && flags & status::IN_TRANS == 0;
-        let counts = outside && !self.current.in_transaction;
-        if counts {
-            here(|analytics| analytics.might_hit(slot, server_ns));
-        }
-        if self.tally.watch.is_some() {
-            self.watched(slot, server_ns, counts);
-        }
+        flags & (status::AUTOCOMMIT | status::IN_TRANS) == status::AUTOCOMMIT && !self.current.in_transaction
     }
 
+    /// The server has answered a statement of the sample; `counts`: the cache might have answered it, for its text lets it, and no
+    /// rule has named it.
     #[cold]
-    fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
+    pub(crate) fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
         let Some(watch) = self.tally.watch.take().filter(|_| counts) else { return };
         let Watch { sample, hasher, bytes, limit } = *watch;
         let refused = |sharing: &Sharing| self.state_refusal().is_some() || !sharing.wanted.is_known();

@@ -64,6 +64,11 @@ impl Digests {
         }
     }
 
+    /// Nanoseconds from when counting began to `at`.
+    pub(crate) fn nanos(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.began).as_nanos() as u64
+    }
+
     /// What caching would do for each statement.
     pub fn advice(&self) -> Vec<Line> {
         self.desk.lines()
@@ -297,9 +302,8 @@ impl Analytics {
     }
 
     #[inline]
-    pub fn count(&self, slot: Slot, call: &Call, ended: Instant) {
-        let at = ended.saturating_duration_since(self.began).as_secs();
-        self.writer.count(slot, &Call { at, ..*call });
+    pub fn count(&self, slot: Slot, call: &Call) {
+        self.writer.count(slot, call);
     }
 
     pub fn pinned(&self, slot: Slot, reasons: u64) {

@@ -86,7 +86,8 @@ impl Session {
         }
         self.current.text.clear();
         self.current.ended = at;
-        self.live_ended(at, 0, 0);
+        let total = at.saturating_duration_since(self.current.started);
+        self.live_ended(total.as_nanos() as u64, 0, 0);
         self.filled(at, whole);
         if !self.has_done_filling() {
             self.end_behind();

@@ -5,7 +5,6 @@ use crate::attach::change_link_user;
 use crate::greet::{read_error, refuse};
 use crate::login::{Offer, authenticate, pad, refusal};
 use crate::session::Session;
-use crate::tally::Tally;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use weir_auth::{Plugin, Secret};
@@ -125,7 +124,7 @@ fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
     }
     session.statements.clear();
     session.ruled.changed_user(&request.database);
-    session.tally = Tally::default();
+    session.tally = session.tally.anew();
     if let Some(charset) = request.charset {
         session.login_charset = CharsetClass::from_collation_id(charset);
         // A collation beyond 255 cannot be named in a login; the plan sets it.

@@ -276,7 +276,7 @@ impl Session {
         match self.current.shape {
             Shape::None => {
                 self.worker.stats().command_unanswered(command, self.current.bytes_in, 0);
-                self.live_ended(self.current.started, self.current.bytes_in, 0);
+                self.live_ended(0, self.current.bytes_in, 0);
                 Phase::Idle
             }
             Shape::Binlog => Phase::Binlog,
@@ -341,8 +341,7 @@ impl Session {
         let elapsed = self.current.started.elapsed().as_nanos() as u64;
         self.worker.stats().command_done(command, elapsed, 0, taken as u64, bytes.len() as u64);
         self.tally_own(elapsed, taken as u64, bytes.len() as u64);
-        let ended = self.current.started + std::time::Duration::from_nanos(elapsed);
-        self.live_ended(ended, taken as u64, bytes.len() as u64);
+        self.live_ended(elapsed, taken as u64, bytes.len() as u64);
         Ok(())
     }
 
@@ -376,8 +375,11 @@ impl Session {
                 self.current.noted = Some(noted);
             }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
-                let kept = statement_id(body).and_then(|id| self.statements.get(&id));
-                self.current.noted = kept.map(|kept| kept.noted);
+                let id = statement_id(body);
+                self.current.noted = id.and_then(|id| {
+                    let noted = || self.statements.get(&id).map(|kept| kept.noted);
+                    self.tally.executes(id).or_else(noted)
+                });
                 let uses = self.current.noted.is_some_and(|noted| noted.kind == StatementKind::Use);
                 self.ruled.enters(uses.then_some(Schema::Unknown));
             }

@@ -176,9 +176,15 @@ impl Live {
         at.saturating_duration_since(self.began).as_nanos() as u64
     }
 
+    /// `nanos` as in `now`.
     #[inline]
-    fn enters(&self, state: SessionState, at: Instant) {
-        self.now.store(self.nanos(at) & !STATE_BITS | state as u64, Release);
+    fn enters(&self, state: SessionState, nanos: u64) {
+        self.now.store(nanos & !STATE_BITS | state as u64, Release);
+    }
+
+    /// When the session began, as seen from here.
+    pub fn began(&self) -> Instant {
+        self.began
     }
 
     /// The session has this connection now; 0 is none.
@@ -270,17 +276,18 @@ impl Session {
 
     /// A command begins.
     #[inline]
-    pub(crate) fn live_begins(&self) {
-        let live = self.live();
+    pub(crate) fn live_begins(&mut self) {
+        let live = &self.entry.handle.live;
         live.commands.store(self.commands, Relaxed);
         live.at_hand.store(self.commands, Release);
         self.live_statement();
-        live.enters(SessionState::Running, self.current.started);
+        self.tally.started_ns = live.nanos(self.current.started);
+        live.enters(SessionState::Running, self.tally.started_ns);
     }
 
-    /// Its answer is complete, or it has none.
+    /// Its answer is complete, or it has none: so long after it began.
     #[inline]
-    pub(crate) fn live_ended(&mut self, at: Instant, bytes_in: u64, bytes_out: u64) {
+    pub(crate) fn live_ended(&mut self, total_ns: u64, bytes_in: u64, bytes_out: u64) {
         let live = &self.entry.handle.live;
         let add = |sum: &AtomicU64, n: u64| sum.store(sum.load(Relaxed).wrapping_add(n), Relaxed);
         add(&live.bytes_in, bytes_in);
@@ -290,7 +297,7 @@ impl Session {
             _ if self.walker.in_transaction() => SessionState::InTransaction,
             _ => SessionState::Idle,
         };
-        live.enters(state, at);
+        live.enters(state, self.tally.started_ns + total_ns);
         let schema = self.sharing.as_ref().map_or(&self.ruled.schema, |sharing| sharing.wanted.schema());
         if !same(&self.tally.shown, schema) {
             live.schema.store(Arc::new(schema.clone()));
@@ -323,7 +330,7 @@ impl Session {
         let live = self.live();
         live.at_hand.store(self.commands + 1, Release);
         self.live_statement();
-        live.enters(state, since);
+        live.enters(state, live.nanos(since));
     }
 
     /// Keeps the text of a COM_QUERY that is about to begin, where those are kept.

@@ -28,7 +28,7 @@ impl Session {
             stats.server_error(code);
         }
         self.tally_answered(client_ns, server_ns);
-        self.live_ended(self.current.ended, self.current.bytes_in, self.current.bytes_out);
+        self.live_ended(client_ns, self.current.bytes_in, self.current.bytes_out);
         let current = &mut self.current;
         // A short text's room is kept for the next, so that the usual statement allocates nothing.
         if current.text.capacity() > TEXT_ROOM {

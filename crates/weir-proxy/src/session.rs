@@ -209,6 +209,8 @@ impl Session {
         if sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
             entry.handle.detach();
         }
+        let began = entry.handle.live.began();
+        let tally = Tally::new(worker.shared.digests.as_ref().map_or(0, |digests| digests.nanos(began)));
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
@@ -236,7 +238,7 @@ impl Session {
             current: Current::none(now),
             ruled: Ruled::new(schema),
             statements: HashMap::default(),
-            tally: Tally::default(),
+            tally,
             limits: Arc::clone(&settings.limits),
             watchdog: Watchdog::default(),
             identity,

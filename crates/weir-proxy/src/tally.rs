@@ -32,6 +32,10 @@ use weir_wire::execute::{Execute, cursor_flags, has_type};
 pub(crate) struct Tally {
     /// Who sends, from where.
     sender: Option<(Sender, Stand)>,
+    /// From when counting began to when the session did, and from then to when the command at hand was sent, in nanoseconds: the
+    /// clock's times are subtracted once for each command.
+    began_ns: u64,
+    pub(crate) started_ns: u64,
     /// Where the statement at hand is counted.
     slot: Option<Slot>,
     pub(crate) source: Source,
@@ -50,6 +54,8 @@ pub(crate) struct Tally {
     /// The statement that is being prepared, and the client's id of the one that was prepared last.
     preparing: Option<(Spot, u64)>,
     last_prepared: u32,
+    /// What is noted of the statement that the command at hand executes, by the client's id.
+    executes: Option<(u32, Noted)>,
     /// The schema that is shown of the session.
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
@@ -70,10 +76,13 @@ pub(crate) struct Kept {
     is_long: bool,
 }
 
-impl Default for Tally {
-    fn default() -> Self {
+impl Tally {
+    /// For a session that began so many nanoseconds after counting did.
+    pub fn new(began_ns: u64) -> Self {
         Self {
             sender: None,
+            began_ns,
+            started_ns: 0,
             slot: None,
             source: Source::default(),
             ask: Ask::No,
@@ -86,14 +95,18 @@ impl Default for Tally {
             queue_ns: 0,
             preparing: None,
             last_prepared: 0,
+            executes: None,
             shown: Schema::None,
             text: None,
             matched: None,
         }
     }
-}
 
-impl Tally {
+    /// For another user in the same session.
+    pub fn anew(&self) -> Self {
+        Self { started_ns: self.started_ns, ..Self::new(self.began_ns) }
+    }
+
     /// Where the statement at hand is counted.
     #[inline]
     pub fn slot(&self) -> Option<Slot> {
@@ -104,7 +117,7 @@ impl Tally {
     #[inline]
     pub fn takes(&mut self) {
         if self.waits_since.is_none() {
-            (self.slot, self.ask, self.text) = (None, Ask::No, None);
+            (self.slot, self.ask, self.text, self.executes) = (None, Ask::No, None, None);
             if self.matched.is_some() {
                 self.matched = None;
             }
@@ -185,6 +198,12 @@ impl Tally {
         self.found(found);
     }
 
+    /// What is noted of the statement with this id, if the command at hand executes it and it was looked for already.
+    #[inline]
+    pub fn executes(&mut self, id: u32) -> Option<Noted> {
+        self.executes.take().filter(|(known, _)| *known == id).map(|(_, noted)| noted)
+    }
+
     #[inline]
     fn found(&mut self, found: Option<(Slot, Ask)>) {
         (self.slot, self.ask) = found.map_or((None, Ask::No), |(slot, ask)| (Some(slot), ask));
@@ -197,19 +216,16 @@ impl Tally {
         here(|analytics| analytics.pinned(slot, bits));
     }
 
-    /// The same with the time that it waited before it was sent.
+    /// How long it waited before it was sent.
     #[inline]
-    fn waited(&mut self, call: Call) -> Call {
-        let queue_ns = std::mem::take(&mut self.queue_ns);
-        Call { queue_ns, total_ns: call.total_ns + queue_ns, ..call }
+    fn waited(&mut self) -> u64 {
+        std::mem::take(&mut self.queue_ns)
     }
 
-    /// The answer is complete.
+    /// When the command at hand has taken so long, as in [`Call::at`].
     #[inline]
-    fn count(&self, call: &Call, ended: Instant) {
-        if let Some(slot) = self.slot {
-            here(|analytics| analytics.count(slot, call, ended));
-        }
+    fn at(&self, total_ns: u64) -> u64 {
+        (self.began_ns + self.started_ns + total_ns) / 1_000_000_000
     }
 }
 
@@ -300,12 +316,15 @@ impl Session {
 
     /// The command at hand executes a prepared statement; `whole` is its payload, if it is all there.
     pub(crate) fn tally_execution(&mut self, id: Option<u32>, whole: Option<&[u8]>) {
-        (self.tally.slot, self.tally.ask) = (None, Ask::No);
+        (self.tally.slot, self.tally.ask, self.tally.executes) = (None, Ask::No, None);
         let flags = self.client_caps;
         let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
-        let kept = id.and_then(|id| self.statements.get_mut(&id));
-        let Some(Kept { spot: Some((spot, text)), params, binds_time, is_long, .. }) = kept else { return };
+        let kept = id.and_then(|id| Some((id, self.statements.get_mut(&id)?)));
+        let Some((id, Kept { spot: Some((spot, text)), params, noted, binds_time, is_long })) = kept else {
+            return;
+        };
         let (text, params, is_long) = (*text, *params, *is_long);
+        self.tally.executes = Some((id, *noted));
         // The types count only where they come anew with each execution: seldom does the same program bind others.
         let key = |analytics: &Analytics| {
             let payload = whole.filter(|payload| payload.first() == Some(&com::STMT_EXECUTE))?;
@@ -379,12 +398,9 @@ impl Session {
         let source = std::mem::take(&mut self.tally.source);
         let ask = std::mem::take(&mut self.tally.ask);
         let Some(slot) = self.tally.slot else { return };
+        let might_hit = ask != Ask::No && source == Source::Server && self.is_outside();
         if ask == Ask::No {
             self.advised_of_write();
-        } else if source == Source::Server {
-            self.advised(slot, server_ns);
-        } else {
-            self.tally.watch = None;
         }
         let (bytes_in, bytes_out) = (self.current.bytes_in, self.current.bytes_out);
         let rows_sent = self.walker.rows();
@@ -392,8 +408,10 @@ impl Session {
             true => 0,
             false => self.walker.ok().affected_rows,
         };
+        let queue_ns = self.tally.waited();
         let call = Call {
-            total_ns,
+            total_ns: total_ns + queue_ns,
+            queue_ns,
             server_ns,
             rows_sent,
             rows_affected,
@@ -401,10 +419,18 @@ impl Session {
             bytes_out,
             error,
             source,
-            ..Call::default()
+            saved_ns: 0,
+            at: self.tally.at(total_ns),
         };
-        let call = self.tally.waited(call);
-        self.tally.count(&call, self.current.ended);
+        here(|analytics| {
+            if might_hit {
+                analytics.might_hit(slot, server_ns);
+            }
+            analytics.count(slot, &call);
+        });
+        if self.tally.watch.is_some() {
+            self.watched(slot, server_ns, might_hit);
+        }
         self.logged(&call, text);
     }
 
@@ -420,11 +446,23 @@ impl Session {
             Source::Hit => Source::Hit,
             _ => Source::Weir,
         };
-        let call =
-            Call { total_ns, rows_sent, bytes_in, bytes_out, error, source, saved_ns, ..Call::default() };
-        let ended = self.current.started + Duration::from_nanos(total_ns);
-        let call = tally.waited(call);
-        tally.count(&call, ended);
+        let queue_ns = tally.waited();
+        let call = Call {
+            total_ns: total_ns + queue_ns,
+            queue_ns,
+            server_ns: 0,
+            rows_sent,
+            rows_affected: 0,
+            bytes_in,
+            bytes_out,
+            error,
+            source,
+            saved_ns,
+            at: tally.at(total_ns),
+        };
+        if let Some(slot) = tally.slot {
+            here(|analytics| analytics.count(slot, &call));
+        }
         self.logged(&call, text);
     }
 }

@@ -39,14 +39,14 @@ impl<'a> Execute<'a> {
     /// # Errors
     /// [`Malformed`] when it ends before its types do.
     pub fn parse(payload: &'a [u8], params: u16, flags: Caps) -> Result<Self, Malformed> {
-        let mut r = Reader::new(payload, "COM_STMT_EXECUTE");
-        let command = r.u8()?;
-        let id = r.u32()?;
-        if command == command::STMT_BULK_EXECUTE {
+        let short = Malformed("COM_STMT_EXECUTE");
+        let Some(([command, id @ ..], rest)) = payload.split_first_chunk::<5>() else { return Err(short) };
+        let (id, mut r) = (u32::from_le_bytes(*id), Reader::new(rest, "COM_STMT_EXECUTE"));
+        if *command == command::STMT_BULK_EXECUTE {
             return Self::bulk(payload, r, id, params);
         }
-        let options = r.u8()?;
-        r.u32()?;
+        // Flags, and a number of iterations that is always 1.
+        let &[options, ..] = r.take(5)? else { return Err(short) };
         let named = flags & caps::QUERY_ATTRIBUTES != 0;
         let counted = named && options & PARAMETER_COUNT_AVAILABLE != 0;
         let count = if counted { r.lenenc()? } else { u64::from(params) };
@@ -61,11 +61,13 @@ impl<'a> Execute<'a> {
         if !bound {
             return Ok(Self { id, types: None, flag });
         }
-        for _ in 0..count {
-            r.u16()?;
-            if named {
+        if named {
+            for _ in 0..count {
+                r.take(2)?;
                 r.lenenc_bytes()?;
             }
+        } else {
+            r.take(2 * usize::from(params))?;
         }
         let types = &payload[at + 1..payload.len() - r.remaining()];
         Ok(Self { id, types: Some(types), flag })
