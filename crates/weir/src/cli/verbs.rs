@@ -30,6 +30,17 @@ pub struct AtPlace {
     pub admin: Option<Address>,
 }
 
+/// As it is written on the command line.
+impl std::fmt::Display for AtPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.config, &self.admin) {
+            (Some(file), _) => write!(f, "-c {}", file.display()),
+            (None, Some(admin)) => write!(f, "--admin {admin}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum RulesVerb {
     /// Show all rules in their order, with hits and what the cache did for them

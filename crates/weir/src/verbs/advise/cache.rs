@@ -7,10 +7,23 @@ use anyhow::Result;
 use weir_admin::{Advised, AdvisedShown, CacheAdvice, Predicted};
 
 pub fn run(args: AdviseCache) -> Result<()> {
+    let there = args.at.place.to_string();
     match &args.id {
-        Some(id) => Asked::new(&args.at)?.get(&format!("/advise/cache/{}", escaped(id)))?.show(one),
-        None => Asked::new(&args.at)?.get(&path(&args))?.show(all),
+        Some(id) => {
+            let asked = Asked::new(&args.at)?.get(&format!("/advise/cache/{}", escaped(id)))?;
+            asked.show(|shown| asked_there(&one(shown), &there))
+        }
+        None => Asked::new(&args.at)?.get(&path(&args))?.show(|advice| asked_there(&all(advice), &there)),
     }
+}
+
+/// The commands in a text, complete for the Weir that was asked.
+fn asked_there(text: &str, there: &str) -> String {
+    let complete = |line: &str| match line.starts_with("  weir ") {
+        true => format!("{line} {there}\n"),
+        false => format!("{line}\n"),
+    };
+    text.lines().map(complete).collect()
 }
 
 fn path(args: &AdviseCache) -> String {
