@@ -68,8 +68,8 @@ pub(super) static HISTORY: Section = Section {
                 "max_size",
                 Kind::Size { min: 32 << 20, max: 1 << 40 },
                 Default::Is("\"1GiB\""),
-                "Bytes of the file at most; up to 8 MiB beside it come on top. When four fifths are full, the oldest minutes of \
-                 digests make room.",
+                "Bytes of the file at most; up to 8 MiB beside it come on top. When four fifths are full, the oldest minutes and \
+                 seconds make room.",
             ),
             ONCE,
         ),
