@@ -48,32 +48,32 @@ pub(crate) struct Wish {
 thread_local! {
     /// Room for the key of the next statement on this thread: that of one that was served.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    static FRONT: RefCell<LastFront> = const { RefCell::new(LastFront { front: None, bytes: Vec::new() }) };
+    static FRONT: RefCell<LastFront> = const { RefCell::new(LastFront { front: None, user: None, bytes: Vec::new() }) };
 }
 
 /// What a key begins with: all that does not come from the statement. It stays the same from one statement to the next, also
 /// in other sessions of one user.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Front {
     protocol: Protocol,
     dialect: u64,
     results: u64,
     place: u64,
-    /// `None` where answers are for all who may read them.
-    user: Option<Arc<[u8]>>,
 }
 
 /// The last of these, and its bytes.
 #[derive(Debug, Default)]
 struct LastFront {
     front: Option<Front>,
+    /// `None` where answers are for all who may read them.
+    user: Option<Arc<[u8]>>,
     bytes: Vec<u8>,
 }
 
 impl LastFront {
-    fn begin<'k>(&mut self, front: Front, key: &'k mut Vec<u8>) -> KeyBuilder<'k> {
-        if self.front.as_ref() != Some(&front) {
-            let reader = match &front.user {
+    fn begin<'k>(&mut self, front: Front, user: Option<&Arc<[u8]>>, key: &'k mut Vec<u8>) -> KeyBuilder<'k> {
+        if self.front != Some(front) || self.user.as_ref() != user {
+            let reader = match user {
                 None => Reader::Group(b"grants"),
                 Some(user) => Reader::Account { user, host: b"", roles: b"" },
             };
@@ -83,7 +83,7 @@ impl LastFront {
                 .session(&front.results.to_le_bytes())
                 .server(&front.place.to_le_bytes())
                 .reader(reader);
-            self.front = Some(front);
+            (self.front, self.user) = (Some(front), user.cloned());
         }
         KeyBuilder::with_front(key, &self.bytes)
     }
@@ -340,9 +340,9 @@ impl Session {
         let mut key = SPARE.take();
         let Some(sharing) = &self.sharing else { return key };
         let protocol = if asked.bound.is_some() { Protocol::Binary } else { Protocol::Text };
-        let user = (!shared).then(|| Arc::clone(&sharing.key.user));
-        let front = Front { protocol, dialect: sharing.key.dialect, results, place, user };
-        let mut builder = FRONT.with_borrow_mut(|last| last.begin(front, &mut key));
+        let user = (!shared).then_some(&sharing.key.user);
+        let front = Front { protocol, dialect: sharing.key.dialect, results, place };
+        let mut builder = FRONT.with_borrow_mut(|last| last.begin(front, user, &mut key));
         builder.statement(&asked.sql[trimmed_span(asked.sql, asked.mode)]);
         if let Some(Bound { types, values: (nulls, values), columns, .. }) = &asked.bound {
             let part = |kind, value| Parameter { kind: [kind, 0], value: Some(value) };

@@ -73,6 +73,39 @@ impl Default for Sums {
     }
 }
 
+/// The plain counters of a reference to [`Sums`], in an order that files rely on.
+macro_rules! plain {
+    ($sums:expr) => {{
+        let Sums {
+            calls,
+            errors,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            hits,
+            misses,
+            by_weir,
+            kept_ns,
+            saved_ns,
+            ..
+        } = $sums;
+        [
+            calls,
+            errors,
+            rows_sent,
+            rows_affected,
+            bytes_in,
+            bytes_out,
+            hits,
+            misses,
+            by_weir,
+            kept_ns,
+            saved_ns,
+        ]
+    }};
+}
+
 impl Sums {
     pub(super) fn seen(&mut self, first: u64, last: u64) {
         self.first_seen = self.first_seen.min(first);
@@ -168,63 +201,11 @@ impl Sums {
 
     /// The plain counters, in an order that files rely on.
     pub(crate) fn numbers(&self) -> [u64; 11] {
-        let Self {
-            calls,
-            errors,
-            rows_sent,
-            rows_affected,
-            bytes_in,
-            bytes_out,
-            hits,
-            misses,
-            by_weir,
-            kept_ns,
-            saved_ns,
-            ..
-        } = *self;
-        [
-            calls,
-            errors,
-            rows_sent,
-            rows_affected,
-            bytes_in,
-            bytes_out,
-            hits,
-            misses,
-            by_weir,
-            kept_ns,
-            saved_ns,
-        ]
+        plain!(self).map(|number| *number)
     }
 
     pub(crate) fn numbers_mut(&mut self) -> [&mut u64; 11] {
-        let Self {
-            calls,
-            errors,
-            rows_sent,
-            rows_affected,
-            bytes_in,
-            bytes_out,
-            hits,
-            misses,
-            by_weir,
-            kept_ns,
-            saved_ns,
-            ..
-        } = self;
-        [
-            calls,
-            errors,
-            rows_sent,
-            rows_affected,
-            bytes_in,
-            bytes_out,
-            hits,
-            misses,
-            by_weir,
-            kept_ns,
-            saved_ns,
-        ]
+        plain!(self)
     }
 
     /// What the server takes on average for a statement that it answers, in nanoseconds; `None` if it never was asked.

@@ -29,14 +29,17 @@ async fn an_answer_that_comes_too_late_is_nobody_elses() {
         weir.wait_for_line("event=\"client_closed\"", PATIENCE).unwrap();
         relay.heal();
         relay.stall(Direction::ToClient);
+        let (sent, accepted) = (relay.bytes(Direction::ToServer), relay.accepted());
         let asks = async {
             let told = row(&mut two, "SELECT 42").await;
             assert_eq!(told, "42", "{flavor:?}");
         };
         let resumes = async {
-            // The question is at the server, or waits for a connection of its own.
-            relay.wait_open(|open| *open > 0).await;
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            // The question is at the server, or a connection of its own is being made.
+            until("a question or a connection", async || {
+                (relay.bytes(Direction::ToServer) > sent || relay.accepted() > accepted).then_some(())
+            })
+            .await;
             relay.resume(Direction::ToClient);
         };
         tokio::join!(asks, resumes);
