@@ -172,9 +172,12 @@ async fn two_times_are_compared() {
         };
         assert_eq!(texts("new"), ["SELECT MAX ( `id` ) FROM `t`"], "{flavor:?} {found:#}");
         assert_eq!(texts("gone"), ["SELECT COUNT ( * ) FROM `t`"], "{flavor:?} {found:#}");
-        assert_eq!(texts("slower"), ["SELECT `id` FROM `t` WHERE `SLEEP` (?) = ?"], "{flavor:?} {found:#}");
+        // Others may have become slower too: how fast the machine is at that minute is not ours.
+        let slept = "SELECT `id` FROM `t` WHERE `SLEEP` (?) = ?";
+        let at = texts("slower").iter().position(|text| text == slept);
+        let at = at.unwrap_or_else(|| panic!("{flavor:?} {found:#}"));
         assert!(texts("more_often").contains(&POINT.to_owned()), "{flavor:?} {found:#}");
-        let slower = &found["slower"]["queries"][0];
+        let slower = &found["slower"]["queries"][at];
         assert_eq!((&slower["now"]["calls"], &slower["then"]["calls"]), (&json!(10), &json!(10)));
         // Three rows, and 19 ms more for each.
         assert!(slower["added_seconds"].as_f64().unwrap() > 0.1, "{slower:#}");
