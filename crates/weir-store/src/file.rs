@@ -53,12 +53,17 @@ pub(crate) fn open(path: &Path, size: u64) -> Result<Connection, Trouble> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", u64::from(WAL_PAGES) * PAGE)?;
-    connection.pragma_update(None, "max_page_count", size / PAGE)?;
+    bound(&connection, size)?;
     let length = fs::metadata(path).map_or(0, |meta| meta.len());
     if length <= CHECKED_MAX {
         check(&connection)?;
     }
     Ok(connection)
+}
+
+/// Sets how many bytes the file may take. One that is longer stays as long as it is.
+pub(crate) fn bound(connection: &Connection, size: u64) -> Result<(), Trouble> {
+    Ok(connection.pragma_update(None, "max_page_count", size / PAGE)?)
 }
 
 /// Whether a file is empty, or begins as those of Weir do: with what SQLite writes, and the id of the application in it

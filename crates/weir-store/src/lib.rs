@@ -9,6 +9,7 @@
 //! statement it holds the digest's text.
 
 mod file;
+mod history;
 mod read;
 mod recorder;
 mod schema;
@@ -21,8 +22,9 @@ use std::time::Duration;
 
 use weir_stats::series::{Minute, Reading, Retention};
 
-pub use read::{Period, Points};
-pub use recorder::History;
+pub use history::History;
+pub use read::{Asked, Compared, Listed, Period, Points, Row};
+
 pub use status::Status;
 pub use trouble::{Kind, Trouble};
 
@@ -30,15 +32,21 @@ pub use trouble::{Kind, Trouble};
 #[derive(Debug, Clone)]
 pub struct Options {
     pub file: PathBuf,
+    pub limits: Limits,
+    /// How often seconds are written.
+    pub flush: Duration,
+    /// How often a file is tried again that could not be opened.
+    pub retry: Duration,
+}
+
+/// How much is kept. It can be changed at any time ([`History::limit`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
     pub retention: Retention,
     /// Digests of a minute at most; the others are added up.
     pub digests: usize,
     /// Bytes of the file at most; the oldest minutes make room.
     pub size: u64,
-    /// How often seconds are written.
-    pub flush: Duration,
-    /// How often a file is tried again that could not be opened.
-    pub retry: Duration,
 }
 
 /// Where the counts come from.

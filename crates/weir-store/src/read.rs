@@ -1,5 +1,7 @@
 //! What is asked of the history. Each question has a connection of its own, so that nobody who writes waits for it.
 
+mod compare;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,13 +17,16 @@ use crate::file;
 use crate::trouble::{Kind, Trouble};
 use crate::write::{COLUMNS, corrupt, point_of};
 
+pub(crate) use compare::compare;
+pub use compare::{Asked, Compared, Listed, Row};
+
 /// How long a question may take: thirty days of a busy Weir are read in less.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Digests and origins of a period that are told apart while it is read; what is met beyond them counts with the others.
 const APART_MAX: usize = 50_000;
-/// Those of them that are added up in a form that is quick and large: 40 MB at most.
-const QUICK_MAX: usize = 5_000;
-/// Those that are told, by the time that they took.
+/// Those of them that are added up in a form that is quick and large: 8 MB at most.
+const QUICK_MAX: usize = 1_000;
+/// Those of a period that are told, by the time that they took: 80 MB at most.
 const LINES_MAX: usize = 10_000;
 /// Rows between two looks at the clock.
 const LOOK_EVERY: usize = 4_096;
@@ -68,17 +73,18 @@ pub(crate) fn points(path: &Path, from: u64, to: u64, step: u64) -> Result<Point
 /// What was counted of digests from the minute of `from` to that of `to`, both included.
 pub(crate) fn period(path: &Path, from: u64, to: u64) -> Result<Period, Trouble> {
     let connection = file::open_to_read(path)?;
-    let (from, to) = (from - from % 60, to.next_multiple_of(60));
-    let covered_ms = "SELECT coalesce(sum(covered_ms), 0) FROM minute WHERE at >= ? AND at < ?";
-    let covered_ms = connection.query_row(covered_ms, params![from, to], |row| row.get(0))?;
-    let mut found = gather(&connection, from, to)?;
+    let (from, to) = whole_minutes((from, to));
+    let covered_ms = covered_ms(&connection, (from, to))?;
+    let mut found = gather(&connection, (from, to), &mut Bound::new())?;
     let mut apart: Vec<((i64, i64), Gathered)> = found.apart.drain().collect();
     apart.sort_by_key(|(key, gathered)| (Reverse(gathered.total_us), *key));
     let mut names = Names::new(&connection);
     let mut lines = Vec::new();
     for ((digest, origin), gathered) in apart {
         let sums = gathered.sums()?;
-        match (lines.len() < LINES_MAX).then(|| names.of(digest, origin)).transpose()?.flatten() {
+        // Of some there is only what they have kept: they were answered before.
+        let is_told = lines.len() < LINES_MAX && sums.calls > 0;
+        match is_told.then(|| names.of(digest, origin)).transpose()?.flatten() {
             Some((digest, origin)) => lines.push(Line { digest, origin, sample: Box::default(), sums }),
             None => found.other.merge(&sums),
         }
@@ -86,10 +92,32 @@ pub(crate) fn period(path: &Path, from: u64, to: u64) -> Result<Period, Trouble>
     Ok(Period { from, to, covered_ms, report: Report { lines, other: found.other } })
 }
 
+fn whole_minutes((from, to): (u64, u64)) -> (u64, u64) {
+    (from - from % 60, to.next_multiple_of(60))
+}
+
+/// The time in a period in which Weir has counted.
+fn covered_ms(connection: &Connection, (from, to): (u64, u64)) -> Result<u64, Trouble> {
+    let covered_ms = "SELECT coalesce(sum(covered_ms), 0) FROM minute WHERE at >= ? AND at < ?";
+    Ok(connection.query_row(covered_ms, params![from, to], |row| row.get(0))?)
+}
+
 /// The counts of a period while it is read.
 struct Found {
     apart: HashMap<(i64, i64), Gathered>,
     other: Sums,
+}
+
+impl Found {
+    /// It is whole: it takes less memory from now on.
+    fn shrunk(mut self) -> Self {
+        for gathered in self.apart.values_mut() {
+            if let Held::Long(sums) = &gathered.sums {
+                gathered.sums = Held::Short(encode_sums(sums));
+            }
+        }
+        self
+    }
 }
 
 /// Counts of one digest and origin.
@@ -131,9 +159,9 @@ impl Gathered {
     }
 }
 
-fn gather(connection: &Connection, from: u64, to: u64) -> Result<Found, Trouble> {
+fn gather(connection: &Connection, (from, to): (u64, u64), bound: &mut Bound) -> Result<Found, Trouble> {
     let mut found = Found { apart: HashMap::new(), other: Sums::default() };
-    let (mut bound, mut grown) = (Bound::new(), 0);
+    let mut grown = 0;
     let text =
         "SELECT at, digest, origin, total_us, sums FROM digest_minute WHERE at >= ? AND at < ? ORDER BY at";
     let mut statement = connection.prepare(text)?;
@@ -197,6 +225,11 @@ impl<'c> Names<'c> {
             let (text, is_cut, is_cacheable) = (row.get::<_, Vec<u8>>(1)?, row.get(2)?, row.get(3)?);
             place.insert(Arc::new(DigestText { id, text: text.into(), is_cut, is_cacheable }));
         }
+        let origin = self.origin(origin)?;
+        Ok(self.digests.get(&digest).cloned().zip(origin))
+    }
+
+    fn origin(&mut self, origin: i64) -> Result<Option<Arc<Origin>>, Trouble> {
         if let std::collections::hash_map::Entry::Vacant(place) = self.origins.entry(origin) {
             let text = "SELECT user, schema, server FROM origin WHERE number = ?";
             let mut statement = self.connection.prepare_cached(text)?;
@@ -209,7 +242,7 @@ impl<'c> Names<'c> {
                 server: server.into(),
             }));
         }
-        Ok(self.digests.get(&digest).cloned().zip(self.origins.get(&origin).cloned()))
+        Ok(self.origins.get(&origin).cloned())
     }
 }
 

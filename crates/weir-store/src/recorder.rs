@@ -1,234 +1,125 @@
-//! The thread that writes.
+//! What is written when. It reads no clock: each look comes with its moment.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_stats::series::{Clock, Moment, Point, Reading, Step};
 
 use crate::file::{self, Lock, Writable};
-use crate::read::{self, Period, Points};
 use crate::status::Status;
 use crate::trouble::{Kind, Trouble};
 use crate::write::{self, Batch, Known};
-use crate::{Options, Source};
+use crate::{Limits, Options, Source};
 
 /// Seconds that wait for a file that cannot be written, at most; those before them are lost.
 const SECONDS_MAX: usize = 600;
 /// The same of minutes of digests.
 const MINUTES_MAX: usize = 10;
-/// How long who asks waits for what was counted just now. What comes later is in the next answer.
-const FRESH: Duration = Duration::from_secs(2);
 /// Of the bytes that the file may take, those in use from which on the oldest minutes go. The rest is for what comes.
 const FILLED: (u64, u64) = (4, 5);
 
-/// The history of a running Weir.
-pub struct History {
-    path: PathBuf,
-    status: Arc<Mutex<Status>>,
-    orders: SyncSender<Order>,
-    opened: Arc<AtomicU64>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-enum Order {
-    /// Write what was counted by now, that of digests too if `digests`, and say when that is done.
-    Flush { done: SyncSender<()>, digests: bool },
-    /// Who read the file found it corrupt. It had been opened so many times when they began: if it was opened once more since
-    /// then, that is another file, or somebody else has said it before.
-    Suspect(u64),
-    /// Write what was counted by now, and end.
-    Stop,
-}
-
-impl History {
-    /// Begins to write. What is wrong with the file is told by [`History::status`] and in the log.
-    ///
-    /// # Errors
-    /// When there is no thread to be had.
-    pub fn start(options: Options, source: impl Source) -> std::io::Result<Self> {
-        let (orders, taken) = mpsc::sync_channel(16);
-        let status = Arc::new(Mutex::new(Status::default()));
-        let path = options.file.clone();
-        let told = Arc::clone(&status);
-        let opened = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&opened);
-        let thread = std::thread::Builder::new().name("history".to_owned()).spawn(move || {
-            let mut recorder = Recorder::new(options, Box::new(source), told, counted);
-            recorder.run(&taken);
-        })?;
-        Ok(Self { path, status, orders, opened, thread: Mutex::new(Some(thread)) })
-    }
-
-    pub fn status(&self) -> Status {
-        self.status.lock().clone()
-    }
-
-    pub fn path(&self) -> &std::path::Path {
-        &self.path
-    }
-
-    /// Has what was counted by now written. Blocks for a moment; it gives up where the file cannot be written.
-    pub fn flush(&self) {
-        self.write_now(true);
-    }
-
-    fn write_now(&self, digests: bool) {
-        let (done, told) = mpsc::sync_channel(1);
-        if self.orders.try_send(Order::Flush { done, digests }).is_ok() {
-            let _ = told.recv_timeout(FRESH);
-        }
-    }
-
-    /// What was counted from the second `from` to before `to`, in steps of so many seconds. Blocks.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn points(&self, from: u64, to: u64, step: u64) -> Result<Points, Trouble> {
-        // Nothing of digests is asked for, and each part of a minute that is written costs a reading of their tables.
-        self.write_now(false);
-        self.read(|path| read::points(path, from, to, step))
-    }
-
-    /// What was counted of digests from the minute of `from` to that of `to`. Blocks.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn period(&self, from: u64, to: u64) -> Result<Period, Trouble> {
-        self.flush();
-        self.read(|path| read::period(path, from, to))
-    }
-
-    fn read<T>(&self, read: impl FnOnce(&std::path::Path) -> Result<T, Trouble>) -> Result<T, Trouble> {
-        // A file that was refused is not read either; one that is full, or was, is.
-        if let Some(trouble) = self.status().trouble
-            && trouble.kind != Kind::Full
-        {
-            return Err(trouble);
-        }
-        let opened = self.opened();
-        let answer = read(&self.path);
-        if answer.as_ref().is_err_and(|trouble| trouble.kind == Kind::Corrupt) {
-            self.suspect(opened);
-        }
-        answer
-    }
-
-    /// How often the file was opened.
-    pub(crate) fn opened(&self) -> u64 {
-        self.opened.load(Relaxed)
-    }
-
-    /// The file was found corrupt, as it was when it had been opened so many times.
-    pub(crate) fn suspect(&self, opened: u64) {
-        match self.orders.try_send(Order::Suspect(opened)) {
-            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-        }
-    }
-
-    /// Writes what was counted by now, and ends. Blocks.
-    pub fn stop(&self) {
-        let Some(thread) = self.thread.lock().take() else { return };
-        if self.orders.send(Order::Stop).is_ok() {
-            // A panic in there has been told, and has nothing to add here.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// What the thread works with.
-struct Recorder {
+pub(crate) struct Recorder {
     options: Options,
     source: Box<dyn Source>,
-    status: Arc<Mutex<Status>>,
-    began: Instant,
+    pub status: Arc<Mutex<Status>>,
+    /// What is kept, as it was said last; that of `options` is in force.
+    pub limits: Arc<Mutex<Limits>>,
+    /// How often the file was opened.
+    pub opened: Arc<AtomicU64>,
+    /// The last look.
+    now: Moment,
     clock: Clock,
     reading: Reading,
     pending: Batch,
     file: Option<Writable>,
     /// What is held between a file that was set aside and the next.
     lock: Option<Lock>,
-    /// How often it was opened.
-    opened: Arc<AtomicU64>,
     known: Known,
-    tried: Option<Instant>,
-    flushed: Instant,
+    /// When the file was tried last, and when something was written, by the steady clock in milliseconds.
+    tried: Option<u64>,
+    flushed: u64,
     must_prune: bool,
 }
 
 impl Recorder {
-    fn new(
-        options: Options,
-        source: Box<dyn Source>,
-        status: Arc<Mutex<Status>>,
-        opened: Arc<AtomicU64>,
-    ) -> Self {
-        let began = Instant::now();
+    pub fn new(options: Options, source: Box<dyn Source>, now: Moment) -> Self {
         Self {
+            limits: Arc::new(Mutex::new(options.limits)),
             options,
             source,
-            status,
-            began,
-            clock: Clock::new(moment(began)),
+            status: Arc::default(),
+            opened: Arc::default(),
+            now,
+            clock: Clock::new(now),
             reading: Reading::default(),
             pending: Batch::default(),
             file: None,
             lock: None,
-            opened,
             known: Known::default(),
             tried: None,
-            flushed: began,
+            flushed: now.steady_ms,
             must_prune: true,
         }
     }
 
-    fn run(&mut self, orders: &Receiver<Order>) {
-        self.write();
-        loop {
-            // Each second, shortly behind its end.
-            let part = wall().subsec_nanos();
-            let left = Duration::from_secs(1) - Duration::from_nanos(part.into());
-            match orders.recv_timeout(left) {
-                Err(RecvTimeoutError::Timeout) => {
-                    self.look();
-                    // Minutes are written at once, unless they have waited already.
-                    let is_urgent = !self.pending.minutes.is_empty() && self.status.lock().trouble.is_none();
-                    if self.flushed.elapsed() >= self.options.flush || is_urgent {
-                        self.write();
-                    }
-                }
-                Ok(Order::Flush { done, digests }) => {
-                    self.look();
-                    if digests {
-                        self.end_minute(self.clock.minute());
-                    }
-                    self.write();
-                    // Who asked may have given up.
-                    let _ = done.try_send(());
-                }
-                Ok(Order::Suspect(opened)) => {
-                    if self.file.is_some() && self.opened.load(Relaxed) == opened {
-                        match self.set_aside("who read it found it corrupt") {
-                            Ok(()) => self.write(),
-                            Err(trouble) => self.failed(trouble),
-                        }
-                    }
-                }
-                Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        self.look();
-        self.end_minute(self.clock.minute());
+    /// Opens the file.
+    pub fn begin(&mut self) {
         self.write();
     }
 
+    /// To be called about once a second.
+    pub fn second(&mut self, now: Moment) {
+        self.look(now);
+        // Minutes are written at once, unless they have waited already.
+        let is_urgent = !self.pending.minutes.is_empty() && self.status.lock().trouble.is_none();
+        if has_passed(self.flushed, now, self.options.flush) || is_urgent {
+            self.write();
+        }
+    }
+
+    /// Writes what was counted by now, that of digests too if `digests`.
+    pub fn flush(&mut self, now: Moment, digests: bool) {
+        self.look(now);
+        if digests {
+            self.end_minute(self.clock.minute());
+        }
+        self.write();
+    }
+
+    /// Who read the file found it corrupt, as it was when it had been opened so many times.
+    pub fn suspect(&mut self, now: Moment, opened: u64) {
+        self.now = now;
+        if self.file.is_none() || self.opened.load(Relaxed) != opened {
+            return;
+        }
+        match self.set_aside("who read it found it corrupt") {
+            Ok(()) => self.write(),
+            Err(trouble) => self.failed(trouble),
+        }
+    }
+
+    /// What is kept may have been said anew.
+    fn follow_limits(&mut self) {
+        let limits = *self.limits.lock();
+        if limits == self.options.limits {
+            return;
+        }
+        self.options.limits = limits;
+        self.must_prune = true;
+        let bounded = self.file.as_ref().map_or(Ok(()), |file| file::bound(&file.connection, limits.size));
+        if let Err(trouble) = bounded {
+            self.failed(trouble);
+        }
+    }
+
     /// Takes a second's counts.
-    fn look(&mut self) {
-        let tick = self.clock.tick(moment(self.began));
+    fn look(&mut self, now: Moment) {
+        self.now = now;
+        self.follow_limits();
+        let tick = self.clock.tick(now);
         if let Some(step) = tick.step {
             self.status.lock().clock_steps += 1;
             let (way, by) = match step {
@@ -259,9 +150,9 @@ impl Recorder {
     }
 
     fn end_minute(&mut self, minute: u64) {
-        let Some(counted) = self.source.minute(self.options.digests) else { return };
+        let Some(counted) = self.source.minute(self.options.limits.digests) else { return };
         match self.pending.minutes.last_mut() {
-            Some((last, held)) if *last == minute => return held.merge(counted, self.options.digests),
+            Some((last, held)) if *last == minute => return held.merge(counted, self.options.limits.digests),
             _ => self.pending.minutes.push((minute, counted)),
         }
         if self.pending.minutes.len() > MINUTES_MAX {
@@ -272,7 +163,7 @@ impl Recorder {
 
     /// Writes what waits, and tells in the log what begins and what ends.
     fn write(&mut self) {
-        self.flushed = Instant::now();
+        self.flushed = self.now.steady_ms;
         let mut written = self.try_write();
         // One that turns out to be corrupt is begun anew with what waits. If that is corrupt too it is not the file.
         if let Err(trouble) = &written
@@ -292,56 +183,66 @@ impl Recorder {
     /// False if it is not the time to try again.
     fn try_write(&mut self) -> Result<bool, Trouble> {
         if self.file.is_none() {
-            if self.tried.is_some_and(|tried| tried.elapsed() < self.options.retry) {
+            if self.tried.is_some_and(|tried| !has_passed(tried, self.now, self.options.retry)) {
                 return Ok(false);
             }
-            self.tried = Some(Instant::now());
+            self.tried = Some(self.now.steady_ms);
             self.file = Some(self.open()?);
         }
-        let mut written = self.write_pending();
-        if written.as_ref().is_err_and(|trouble| trouble.kind == Kind::Full) {
-            // Where it is the bound of the file that is met, nothing else makes room.
-            self.prune()?;
-            written = self.write_pending();
+        while let Some(part) = self.pending.take_part() {
+            if let Err(trouble) = self.write_part(&part) {
+                self.pending.put_back(part);
+                return Err(trouble);
+            }
+            let mut status = self.status.lock();
+            status.written += part.seconds.len() as u64;
+            status.last_second = part.seconds.last().map(|(second, _)| *second).or(status.last_second);
         }
-        written?;
-        let mut status = self.status.lock();
-        status.written += self.pending.seconds.len() as u64;
-        status.last_second = self.pending.seconds.last().map(|(second, _)| *second).or(status.last_second);
-        drop(status);
-        self.pending = Batch::default();
         if self.must_prune {
-            self.prune()?;
+            self.must_prune = self.prune(self.filled())?;
         }
         let Some(file) = &self.file else { return Ok(false) };
         self.status.lock().bytes = write::used(&file.connection)?;
         Ok(true)
     }
 
-    fn write_pending(&mut self) -> Result<(), Trouble> {
+    fn write_part(&mut self, part: &Batch) -> Result<(), Trouble> {
+        let digests = self.options.limits.digests;
         let Some(file) = &mut self.file else { return Ok(()) };
-        write::write(&mut file.connection, &self.pending, self.options.digests, &mut self.known)
+        let written = write::write(&mut file.connection, part, digests, &mut self.known);
+        if written.as_ref().is_err_and(|trouble| trouble.kind == Kind::Full) {
+            // Where it is the bound of the file that is met, nothing else makes room. Where it is the disk there is that much room
+            // as a rule, and nothing goes.
+            let left = self.options.limits.size.saturating_sub(part.bytes_max());
+            while self.prune(left.min(self.filled()))? {}
+            let Some(file) = &mut self.file else { return Ok(()) };
+            return write::write(&mut file.connection, part, digests, &mut self.known);
+        }
+        written
     }
 
-    /// Removes what is too old, and what is too much.
-    fn prune(&mut self) -> Result<(), Trouble> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let size = self.options.size / FILLED.1 * FILLED.0;
-        let keep = self.clock.keep(self.options.retention);
-        self.must_prune = write::prune(&mut file.connection, keep, size, &mut self.known)?;
-        Ok(())
+    /// Bytes from which on the oldest minutes go.
+    fn filled(&self) -> u64 {
+        self.options.limits.size / FILLED.1 * FILLED.0
+    }
+
+    /// Removes what is too old, and what is more than so many bytes. Returns whether there may be more to remove.
+    fn prune(&mut self, bytes: u64) -> Result<bool, Trouble> {
+        let Some(file) = &mut self.file else { return Ok(false) };
+        let keep = self.clock.keep(self.options.limits.retention);
+        write::prune(&mut file.connection, keep, bytes, &mut self.known)
     }
 
     /// Opens the file; one that is corrupt is set aside first.
     fn open(&mut self) -> Result<Writable, Trouble> {
-        let Options { file, size, .. } = &self.options;
+        let Options { file, limits: Limits { size, .. }, .. } = &self.options;
         let lock = match self.lock.take() {
             Some(lock) => lock,
             None => file::lock(file)?,
         };
         let connection = match file::open(file, *size) {
             Err(trouble) if trouble.kind == Kind::Corrupt => {
-                aside(&self.options, &self.status, &trouble.why)?;
+                self.rename(&trouble.why)?;
                 file::open(file, *size)?
             }
             opened => opened?,
@@ -391,25 +292,22 @@ impl Recorder {
         // It is closed before it is renamed; until the next is there nobody else may begin one.
         let Some(Writable { connection, lock }) = self.file.take() else { return Ok(()) };
         drop(connection);
-        aside(&self.options, &self.status, why)?;
+        self.rename(why)?;
         self.lock = Some(lock);
+        Ok(())
+    }
+
+    fn rename(&self, why: &str) -> Result<(), Trouble> {
+        let file = &self.options.file;
+        let aside = file::set_aside(file, self.now.wall_ms / 1000)?;
+        self.status.lock().set_aside += 1;
+        tracing::error!(event = "history_corrupt", file = %file.display(), aside = %aside.display(), why,
+            "the history was corrupt: it was set aside and is begun anew");
         Ok(())
     }
 }
 
-fn aside(options: &Options, status: &Mutex<Status>, why: &str) -> Result<(), Trouble> {
-    let aside = file::set_aside(&options.file, wall().as_secs())?;
-    status.lock().set_aside += 1;
-    tracing::error!(event = "history_corrupt", file = %options.file.display(), aside = %aside.display(), why,
-        "the history was corrupt: it was set aside and is begun anew");
-    Ok(())
-}
-
-fn wall() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-fn moment(began: Instant) -> Moment {
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Moment { wall_ms: ms(wall()), steady_ms: ms(began.elapsed()) }
+/// Whether so much time has passed since, by the steady clock in milliseconds.
+fn has_passed(since: u64, now: Moment, time: Duration) -> bool {
+    u128::from(now.steady_ms.saturating_sub(since)) >= time.as_millis()
 }

@@ -16,7 +16,7 @@ use weir_stats::series::{Keep, Minute, Point, Reading, Retention};
 
 use crate::file::{self, Writable};
 use crate::write::{Batch, Known, prune, used, write};
-use crate::{History, Kind, Options, Source, Trouble, read};
+use crate::{History, Kind, Limits, Options, Source, Trouble, read};
 
 const SIZE: u64 = 64 << 20;
 /// A whole hour, in seconds since 1970.
@@ -361,12 +361,19 @@ fn options(path: &Path) -> Options {
     let hour = Duration::from_secs(3600);
     Options {
         file: path.to_owned(),
-        retention: Retention { seconds: hour, minutes: hour * 720 },
-        digests: 10,
-        size: SIZE,
+        limits: Limits {
+            retention: Retention { seconds: hour, minutes: hour * 720 },
+            digests: 10,
+            size: SIZE,
+        },
         flush: Duration::from_millis(50),
         retry: Duration::ZERO,
     }
+}
+
+fn limited(path: &Path, digests: usize, size: u64) -> Options {
+    let options = options(path);
+    Options { limits: Limits { digests, size, ..options.limits }, ..options }
 }
 
 fn statements(history: &History) -> u64 {
@@ -400,9 +407,7 @@ fn a_full_file_stops_the_history_and_is_told() {
     let folder = folder();
     let path = folder.path().join("h.db");
     let counts = Set::default();
-    let history =
-        History::start(Options { size: 16 * 4096, digests: 1_000, ..options(&path) }, counts.clone())
-            .unwrap();
+    let history = History::start(limited(&path, 1_000, 16 * 4096), counts.clone()).unwrap();
     counts.minutes.lock().push(minute((0..1_000).map(|n| line(n, "app", 1)).collect(), 0));
     history.flush();
     let trouble = history.status().trouble.unwrap();
@@ -425,7 +430,7 @@ fn a_file_that_has_met_its_bound_makes_room_and_is_written_again() {
     assert_eq!(filled.map(|trouble| trouble.kind), Some(Kind::Full));
     drop(file);
     let counts = Set::default();
-    let history = History::start(Options { size, ..options(&path) }, counts.clone()).unwrap();
+    let history = History::start(limited(&path, 10, size), counts.clone()).unwrap();
     counts.reading.lock().statements = 7;
     history.flush();
     assert_eq!(history.status().trouble, None);
@@ -497,3 +502,5 @@ fn a_file_that_comes_free_is_written_from_then_on() {
     assert_eq!(statements(&second), 3);
     second.stop();
 }
+
+mod kept;

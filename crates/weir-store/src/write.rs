@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use weir_stats::digests::{DigestText, Origin, Sums};
+use weir_stats::digests::{DigestText, Line, Origin, Sums};
 use weir_stats::series::{Keep, Minute, Point, decode_histogram, decode_sums, encode_histogram, encode_sums};
 
 use crate::trouble::{Kind, Trouble};
@@ -13,9 +13,15 @@ use crate::trouble::{Kind, Trouble};
 const KNOWN_MAX: usize = 20_000;
 /// How far behind `last_at` of a digest may be, in seconds, so that it is not written each minute.
 const SEEN_EVERY: u64 = 3_600;
-/// Hours of the oldest minutes that go in one transaction at most, so that it stays small.
+/// Parts of the oldest minutes that go in one transaction at most, each of an hour at most, so that it stays small.
 const SLICES: usize = 24;
 const HOUR: u64 = 3_600;
+const MINUTE: u64 = 60;
+
+/// Bytes of a row beside its blobs and texts.
+const ROW: usize = 100;
+/// Bytes of pages that a transaction may begin, and of sums over all other digests.
+const SPARE: u64 = 256 << 10;
 
 /// What waits to be written.
 #[derive(Debug, Default)]
@@ -24,6 +30,38 @@ pub(crate) struct Batch {
     pub seconds: Vec<(u64, Point)>,
     /// By the first second of their minute.
     pub minutes: Vec<(u64, Minute)>,
+}
+
+impl Batch {
+    /// What goes in one transaction: the seconds that wait, or the first of the minutes. So the room that one needs has a bound.
+    pub fn take_part(&mut self) -> Option<Self> {
+        if !self.seconds.is_empty() {
+            return Some(Self { seconds: std::mem::take(&mut self.seconds), minutes: Vec::new() });
+        }
+        let is_left = !self.minutes.is_empty();
+        is_left.then(|| Self { seconds: Vec::new(), minutes: self.minutes.drain(..1).collect() })
+    }
+
+    /// It could not be written.
+    pub fn put_back(&mut self, part: Self) {
+        self.seconds.splice(0..0, part.seconds);
+        self.minutes.splice(0..0, part.minutes);
+    }
+
+    /// More bytes than it takes in the file: pages may be half empty, and each table and index may begin a new one.
+    pub fn bytes_max(&self) -> u64 {
+        let point =
+            |point: &Point| encode_histogram(&point.total).len() + encode_histogram(&point.server).len();
+        let line = |line: &Line| {
+            let origin = line.origin.user.len() + line.origin.schema.len() + line.origin.server.len();
+            encode_sums(&line.sums).len() + line.digest.text.len() + origin
+        };
+        // Of a second and of its minute.
+        let seconds: usize = self.seconds.iter().map(|(_, it)| 2 * (point(it) + ROW)).sum();
+        let lines = self.minutes.iter().flat_map(|(_, minute)| &minute.lines);
+        let lines: usize = lines.map(|it| line(it) + 3 * ROW).sum();
+        2 * (seconds + lines) as u64 + SPARE
+    }
 }
 
 /// Numbers of digests and origins in the file, with the last time that the file tells of them.
@@ -112,27 +150,38 @@ pub(crate) fn prune(
         transaction.execute("DELETE FROM minute WHERE at > ?", params![keep.until])?;
         transaction.execute("DELETE FROM digest_minute WHERE at > ?", params![keep.until])?;
     }
+    let mut forgotten = forget(&transaction)?;
     for slice in 0..SLICES {
         let Some((tables, until)) = next_to_go(&transaction, keep, size)? else { break };
         for table in tables {
             transaction.execute(&format!("DELETE FROM {table} WHERE at < ?"), params![until])?;
         }
+        // Their texts may be the most of it.
+        forgotten += forget(&transaction)?;
         more = slice + 1 == SLICES;
-    }
-    // Nothing that is left tells of these: `last_at` is behind by less than an hour.
-    let oldest: Option<u64> =
-        transaction.query_row("SELECT min(at) FROM digest_minute", (), |row| row.get(0))?;
-    let before = oldest.map_or(i64::MAX.cast_unsigned(), |oldest| oldest.saturating_sub(SEEN_EVERY));
-    let mut forgotten = 0;
-    for table in ["digest", "origin"] {
-        forgotten +=
-            transaction.execute(&format!("DELETE FROM {table} WHERE last_at < ?"), params![before])?;
     }
     transaction.commit()?;
     if forgotten > 0 {
         *known = Known::default();
     }
     Ok(more)
+}
+
+/// Removes digests and origins of which no minute tells. Returns how many.
+fn forget(transaction: &Transaction<'_>) -> Result<usize, Trouble> {
+    let oldest: Option<u64> =
+        transaction.query_row("SELECT min(at) FROM digest_minute", (), |row| row.get(0))?;
+    let oldest = oldest.unwrap_or(i64::MAX.cast_unsigned());
+    // `last_at` is behind by less than this: what was last seen before the oldest minute can only be in those shortly behind it.
+    let until = oldest.saturating_add(SEEN_EVERY).min(i64::MAX.cast_unsigned());
+    let mut forgotten = 0;
+    for table in ["digest", "origin"] {
+        let text = format!(
+            "DELETE FROM {table} WHERE last_at < ?1 AND number NOT IN (SELECT {table} FROM digest_minute WHERE at < ?2)"
+        );
+        forgotten += transaction.prepare_cached(&text)?.execute(params![oldest, until])?;
+    }
+    Ok(forgotten)
 }
 
 /// What goes next: of these tables all before a time.
@@ -147,14 +196,19 @@ fn next_to_go(
         true => &["minute", "digest_minute", "second"],
         false => &["minute", "digest_minute"],
     };
-    let mut oldest: Option<u64> = None;
+    let mut span: Option<(u64, u64)> = None;
     for table in tables {
-        let first: Option<u64> =
-            transaction.query_row(&format!("SELECT min(at) FROM {table}"), (), |row| row.get(0))?;
-        oldest = oldest.into_iter().chain(first).min();
+        let ends = |row: &Row<'_>| Ok(row.get::<_, Option<u64>>(0)?.zip(row.get::<_, Option<u64>>(1)?));
+        let text = format!("SELECT (SELECT min(at) FROM {table}), (SELECT max(at) FROM {table})");
+        if let Some((first, last)) = transaction.query_row(&text, (), ends)? {
+            let (oldest, newest) = span.unwrap_or((first, last));
+            span = Some((oldest.min(first), newest.max(last)));
+        }
     }
-    let Some(oldest) = oldest else { return Ok(None) };
-    let slice = oldest.saturating_add(HOUR);
+    let Some((oldest, newest)) = span else { return Ok(None) };
+    // Of a short time little goes at once, so that what is new stays.
+    let slice = ((newest - oldest) / SLICES as u64).clamp(MINUTE, HOUR);
+    let slice = (oldest - oldest % MINUTE).saturating_add(slice - slice % MINUTE);
     let until = match is_too_large {
         true => Some(slice),
         false => keep.map(|keep| keep.minutes_from).filter(|from| oldest < *from).map(|from| from.min(slice)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_admin::{Extra, Kind};
 use weir_proxy::Shared;
 use weir_stats::series::{Ledger, Minute, Reading, Retention};
-use weir_store::{History, Options, Source};
+use weir_store::{History, Limits, Options, Source};
 
 /// How often seconds are written: what a kill -9 may cost of them.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -26,14 +26,7 @@ pub fn start(config: &weir_config::History, shared: &Arc<Shared>) -> Option<Arc<
         tracing::info!(event = "history_off", "no history is kept: history.file names no file for it");
         return None;
     };
-    let options = Options {
-        file,
-        retention: Retention { seconds: config.seconds, minutes: config.minutes },
-        digests: config.digests,
-        size: config.max_size as u64,
-        flush: FLUSH,
-        retry: RETRY,
-    };
+    let options = Options { file, limits: limits(config), flush: FLUSH, retry: RETRY };
     let counts = Counts { shared: Arc::clone(shared), ledger: Ledger::default() };
     match History::start(options, counts) {
         Ok(history) => Some(Arc::new(history)),
@@ -41,6 +34,15 @@ pub fn start(config: &weir_config::History, shared: &Arc<Shared>) -> Option<Arc<
             tracing::warn!(event = "history_stopped", reason = "failed", %error, "no thread for the history; everything else goes on");
             None
         }
+    }
+}
+
+/// How much is kept.
+pub fn limits(config: &weir_config::History) -> Limits {
+    Limits {
+        retention: Retention { seconds: config.seconds, minutes: config.minutes },
+        digests: config.digests,
+        size: config.max_size as u64,
     }
 }
 

@@ -193,6 +193,9 @@ impl Running {
                     self.access.set(config.tokens.clone());
                     self.level.set(config.log.level);
                     self.log.follow(&config);
+                    if let Some(history) = &self.history {
+                        history.limit(history::limits(&config.history));
+                    }
                     self.watch_file = config.watch;
                     self.drain_timeout = config.limits.drain_timeout;
                     reloader.applied(*config);

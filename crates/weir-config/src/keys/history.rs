@@ -31,47 +31,35 @@ pub(super) static HISTORY: Section = Section {
             ),
             ONCE,
         ),
-        fixed(
-            key(
-                "seconds",
-                Kind::Duration { min: Duration::from_secs(60), max: Duration::from_secs(DAY), zero: None },
-                Default::Is("\"1h\""),
-                "How long totals are kept for each second.",
-            ),
-            ONCE,
+        key(
+            "seconds",
+            Kind::Duration { min: Duration::from_secs(60), max: Duration::from_secs(DAY), zero: None },
+            Default::Is("\"1h\""),
+            "How long totals are kept for each second.",
         ),
-        fixed(
-            key(
-                "minutes",
-                Kind::Duration {
-                    min: Duration::from_secs(HOUR),
-                    max: Duration::from_secs(400 * DAY),
-                    zero: None,
-                },
-                Default::Is("\"30d\""),
-                "How long totals are kept for each minute, and what was counted of digests in each minute.",
-            ),
-            ONCE,
+        key(
+            "minutes",
+            Kind::Duration {
+                min: Duration::from_secs(HOUR),
+                max: Duration::from_secs(400 * DAY),
+                zero: None,
+            },
+            Default::Is("\"30d\""),
+            "How long totals are kept for each minute, and what was counted of digests in each minute.",
         ),
-        fixed(
-            key(
-                "digests",
-                Kind::Count { min: 10, max: 2_000 },
-                Default::Is("100"),
-                "Digests of each minute, by user, schema and server: those that took most of the clients' time. The others \
-                 are kept as one sum. A row takes some 170 bytes in the file, so 100 a minute take about 700 MiB in 30 days.",
-            ),
-            ONCE,
+        key(
+            "digests",
+            Kind::Count { min: 10, max: 2_000 },
+            Default::Is("100"),
+            "Digests of each minute, by user, schema and server: those that took most of the clients' time. The others \
+             are kept as one sum. A row takes some 170 bytes in the file, so 100 a minute take about 700 MiB in 30 days.",
         ),
-        fixed(
-            key(
-                "max_size",
-                Kind::Size { min: 32 << 20, max: 1 << 40 },
-                Default::Is("\"1GiB\""),
-                "Bytes of the file at most; up to 8 MiB beside it come on top. When four fifths are full, the oldest minutes and \
-                 seconds make room.",
-            ),
-            ONCE,
+        key(
+            "max_size",
+            Kind::Size { min: 32 << 20, max: 1 << 40 },
+            Default::Is("\"1GiB\""),
+            "Bytes of the file at most; up to 8 MiB beside it come on top. When four fifths are full, the oldest minutes and \
+             seconds make room.",
         ),
     ],
 };

@@ -1,8 +1,6 @@
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::digests::{DigestText, Line, Origin, Sums};
+use crate::digests::Sums;
 
 /// By which factor a mean time or a rate must have grown to be told: less than a quarter more is mostly chance.
 const GROWN: f64 = 1.25;
@@ -24,113 +22,129 @@ pub enum Change {
     MoreOften,
 }
 
-/// One digest from one origin, in both periods.
+/// The milliseconds in which each of two periods was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spans {
+    pub now_ms: u64,
+    pub then_ms: u64,
+}
+
+/// How two periods differ, told row by row. A row is named by a `K`; one may be in two lists: slower, and more often.
 #[derive(Debug, Clone)]
-pub struct Row {
-    pub digest: Arc<DigestText>,
-    pub origin: Arc<Origin>,
-    pub now: Sums,
-    pub then: Sums,
-}
-
-/// How two periods differ. One row may be in two lists: slower, and more often.
-#[derive(Debug, Clone, Default)]
-pub struct Comparison {
+pub struct Comparison<K> {
+    spans: Spans,
     /// The most time of the clients first.
-    pub new: Vec<Row>,
-    pub gone: Vec<Row>,
+    pub new: Ranked<K>,
+    pub gone: Ranked<K>,
     /// The most time that was added first.
-    pub slower: Vec<Row>,
+    pub slower: Ranked<K>,
     /// The most statements that were added first.
-    pub more_often: Vec<Row>,
+    pub more_often: Ranked<K>,
     /// Rows of which nothing is told.
-    pub unchanged: usize,
+    pub unchanged: u64,
 }
 
-/// Compares what was counted `now` with `then`. Each comes with the milliseconds in which it was counted.
-pub fn compare(now: (&[Line], u64), then: (&[Line], u64)) -> Comparison {
-    let mut before: HashMap<_, &Line> = then.0.iter().map(|line| (key(line), line)).collect();
-    let mut comparison = Comparison::default();
-    for line in now.0 {
-        let then_sums = before.remove(&key(line)).map(|line| line.sums.clone()).unwrap_or_default();
-        let row = Row {
-            digest: Arc::clone(&line.digest),
-            origin: Arc::clone(&line.origin),
-            now: line.sums.clone(),
-            then: then_sums,
-        };
-        let changes = row.changes(now.1, then.1);
+impl<K: Ord + Copy> Comparison<K> {
+    /// Of each list it keeps so many rows.
+    pub fn new(spans: Spans, most: usize) -> Self {
+        Self {
+            spans,
+            new: Ranked::new(most),
+            gone: Ranked::new(most),
+            slower: Ranked::new(most),
+            more_often: Ranked::new(most),
+            unchanged: 0,
+        }
+    }
+
+    /// One row, with what was counted of it in both periods; each row comes once.
+    pub fn add(&mut self, key: K, now: &Sums, then: &Sums) {
+        // Times that a connection was kept may be all there is of a statement that was answered before.
+        if now.calls == 0 && then.calls == 0 {
+            return;
+        }
+        let changes = changes(now, then, self.spans);
         for change in &changes {
-            comparison.list(*change).push(row.clone());
+            let time = now.total.sum_ns().max(then.total.sum_ns());
+            match change {
+                Change::New => self.new.add(time, key),
+                Change::Gone => self.gone.add(time, key),
+                Change::Slower => self.slower.add(added_ns(now, then), key),
+                Change::MoreOften => self.more_often.add(self.spans.added_calls(now, then), key),
+            }
         }
-        comparison.unchanged += usize::from(changes.is_empty());
-    }
-    comparison.gone.extend(before.into_values().filter(|line| line.sums.calls > 0).map(|line| Row {
-        digest: Arc::clone(&line.digest),
-        origin: Arc::clone(&line.origin),
-        now: Sums::default(),
-        then: line.sums.clone(),
-    }));
-    let time = |row: &Row| row.now.total.sum_ns().max(row.then.total.sum_ns());
-    let id = |row: &Row| row.digest.id;
-    comparison.new.sort_by_key(|row| (Reverse(time(row)), id(row)));
-    comparison.gone.sort_by_key(|row| (Reverse(time(row)), id(row)));
-    comparison.slower.sort_by_key(|row| (Reverse(row.added_ns()), id(row)));
-    comparison.more_often.sort_by_key(|row| (Reverse(row.added_calls(now.1, then.1)), id(row)));
-    comparison
-}
-
-fn key(line: &Line) -> (&DigestText, &Origin) {
-    (&line.digest, &line.origin)
-}
-
-impl Comparison {
-    fn list(&mut self, change: Change) -> &mut Vec<Row> {
-        match change {
-            Change::New => &mut self.new,
-            Change::Gone => &mut self.gone,
-            Change::Slower => &mut self.slower,
-            Change::MoreOften => &mut self.more_often,
-        }
+        self.unchanged += u64::from(changes.is_empty());
     }
 }
 
-impl Row {
-    fn changes(&self, now_ms: u64, then_ms: u64) -> Vec<Change> {
-        match (self.now.calls, self.then.calls) {
-            // Times that a connection was kept may be all there is of a statement that was answered before.
-            (0, 0) => return Vec::new(),
-            (_, 0) => return vec![Change::New],
-            (0, _) => return vec![Change::Gone],
-            _ => {}
-        }
-        let mut changes = Vec::new();
-        let (now, then) = (mean_ns(&self.now), mean_ns(&self.then));
-        let grown = now as f64 >= then as f64 * GROWN && now - then >= NOTICED_NS;
-        if self.now.calls.min(self.then.calls) >= ENOUGH && grown {
-            changes.push(Change::Slower);
-        }
-        let expected = expected(self.then.calls, now_ms, then_ms);
-        if self.now.calls as f64 >= expected * GROWN && self.added_calls(now_ms, then_ms) >= ENOUGH {
-            changes.push(Change::MoreOften);
-        }
-        changes
+/// The greatest of many, and how many there were.
+#[derive(Debug, Clone)]
+pub struct Ranked<K> {
+    /// At most twice as many as are wanted, sorted up to where they were cut last.
+    held: Vec<(Reverse<u64>, K)>,
+    most: usize,
+    count: u64,
+}
+
+impl<K: Ord + Copy> Ranked<K> {
+    fn new(most: usize) -> Self {
+        Self { held: Vec::new(), most, count: 0 }
     }
 
-    /// Time that was added because the mean has grown.
-    pub fn added_ns(&self) -> u64 {
-        mean_ns(&self.now).saturating_sub(mean_ns(&self.then)).saturating_mul(self.now.calls)
+    fn add(&mut self, rank: u64, key: K) {
+        self.count += 1;
+        self.held.push((Reverse(rank), key));
+        if self.held.len() > 2 * self.most {
+            self.held.sort_unstable();
+            self.held.truncate(self.most);
+        }
     }
 
+    /// How many were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The first of them, in their order.
+    pub fn first(mut self) -> impl Iterator<Item = K> {
+        self.held.sort_unstable();
+        self.held.into_iter().take(self.most).map(|(_, key)| key)
+    }
+}
+
+fn changes(now: &Sums, then: &Sums, spans: Spans) -> Vec<Change> {
+    match (now.calls, then.calls) {
+        (_, 0) => return vec![Change::New],
+        (0, _) => return vec![Change::Gone],
+        _ => {}
+    }
+    let mut changes = Vec::new();
+    let (now_ns, then_ns) = (mean_ns(now), mean_ns(then));
+    let grown = now_ns as f64 >= then_ns as f64 * GROWN && now_ns - then_ns >= NOTICED_NS;
+    if now.calls.min(then.calls) >= ENOUGH && grown {
+        changes.push(Change::Slower);
+    }
+    if now.calls as f64 >= spans.expected(then) * GROWN && spans.added_calls(now, then) >= ENOUGH {
+        changes.push(Change::MoreOften);
+    }
+    changes
+}
+
+/// Time that was added because the mean has grown.
+pub fn added_ns(now: &Sums, then: &Sums) -> u64 {
+    mean_ns(now).saturating_sub(mean_ns(then)).saturating_mul(now.calls)
+}
+
+impl Spans {
     /// Statements beyond those that came in the same time then.
-    pub fn added_calls(&self, now_ms: u64, then_ms: u64) -> u64 {
-        (self.now.calls as f64 - expected(self.then.calls, now_ms, then_ms)).max(0.0) as u64
+    pub fn added_calls(self, now: &Sums, then: &Sums) -> u64 {
+        (now.calls as f64 - self.expected(then)).max(0.0) as u64
     }
-}
 
-/// How many statements were to be expected now at the rate of then.
-fn expected(calls: u64, now_ms: u64, then_ms: u64) -> f64 {
-    calls as f64 * now_ms as f64 / then_ms.max(1) as f64
+    /// How many statements were to be expected now at the rate of then.
+    fn expected(self, then: &Sums) -> f64 {
+        then.calls as f64 * self.now_ms as f64 / self.then_ms.max(1) as f64
+    }
 }
 
 fn mean_ns(sums: &Sums) -> u64 {

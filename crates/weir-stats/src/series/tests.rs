@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -293,8 +294,20 @@ fn line(n: u64, calls: u64, mean_ms: u64) -> Line {
     }
 }
 
-fn ids(rows: &[Row]) -> Vec<u64> {
-    rows.iter().map(|row| row.digest.id.0).collect()
+fn ids(rows: Ranked<u64>) -> Vec<u64> {
+    rows.first().collect()
+}
+
+/// With the milliseconds in which each was counted.
+fn compare(now: (&[Line], u64), then: (&[Line], u64), most: usize) -> Comparison<u64> {
+    let mut comparison = Comparison::new(Spans { now_ms: now.1, then_ms: then.1 }, most);
+    let sums = |lines: &[Line], id| {
+        let line = lines.iter().find(|line| line.digest.id.0 == id);
+        line.map(|line| line.sums.clone()).unwrap_or_default()
+    };
+    let all: BTreeSet<u64> = now.0.iter().chain(then.0).map(|line| line.digest.id.0).collect();
+    all.into_iter().for_each(|id| comparison.add(id, &sums(now.0, id), &sums(then.0, id)));
+    comparison
 }
 
 #[test]
@@ -316,23 +329,34 @@ fn two_periods_differ_in_what_is_new_gone_slower_and_more_often() {
         line(5, 4, 90),
         line(8, 1, 500),
     ];
-    let found = compare((&now, 60_000), (&then, 60_000));
-    assert_eq!((ids(&found.new), ids(&found.gone)), (vec![8], vec![9]));
-    assert_eq!((ids(&found.slower), ids(&found.more_often)), (vec![4, 2], vec![4, 3]));
+    let found = compare((&now, 60_000), (&then, 60_000), 10);
+    assert_eq!((ids(found.new), ids(found.gone)), (vec![8], vec![9]));
+    assert_eq!((ids(found.slower), ids(found.more_often)), (vec![4, 2], vec![4, 3]));
     assert_eq!(found.unchanged, 2);
-    assert_eq!(found.slower[0].added_ns(), 200 * 10_000_000);
-    assert_eq!(found.more_often[0].added_calls(60_000, 60_000), 100);
+    let spans = Spans { now_ms: 60_000, then_ms: 60_000 };
+    assert_eq!(added_ns(&now[3].sums, &then[3].sums), 200 * 10_000_000);
+    assert_eq!(spans.added_calls(&now[3].sums, &then[3].sums), 100);
     // The same in twice the time is less often, and in half of it more.
-    let found = compare((&then, 120_000), (&then, 60_000));
-    assert!(found.more_often.is_empty() && found.slower.is_empty());
-    let found = compare((&then, 30_000), (&then, 60_000));
-    assert_eq!(ids(&found.more_often), [1, 2, 3, 4]);
+    let found = compare((&then, 120_000), (&then, 60_000), 10);
+    assert_eq!((found.more_often.count(), found.slower.count()), (0, 0));
+    let found = compare((&then, 30_000), (&then, 60_000), 10);
+    assert_eq!(ids(found.more_often), [1, 2, 3, 4]);
     // Nobody has sent these in either period.
-    let found = compare((&[line(1, 0, 1), line(2, 0, 1)], 60_000), (&[line(1, 0, 1)], 60_000));
-    assert!([&found.new, &found.gone, &found.slower, &found.more_often].iter().all(|rows| rows.is_empty()));
+    let found = compare((&[line(1, 0, 1), line(2, 0, 1)], 60_000), (&[line(1, 0, 1)], 60_000), 10);
+    assert!([&found.new, &found.gone, &found.slower, &found.more_often].iter().all(|rows| rows.count() == 0));
+    assert_eq!(found.unchanged, 0);
     // Nothing was counted then: all is new, and nothing divides by zero.
-    let found = compare((&now, 60_000), (&[], 0));
-    assert_eq!((found.new.len(), found.gone.len()), (6, 0));
+    let found = compare((&now, 60_000), (&[], 0), 10);
+    assert_eq!((found.new.count(), found.gone.count()), (6, 0));
+}
+
+#[test]
+fn of_many_rows_the_first_are_kept_and_all_are_counted() {
+    let now: Vec<Line> = (0..500).map(|id| line(id, 1, 1 + id * 7 % 500)).collect();
+    let found = compare((&now, 1_000), (&[], 1_000), 3);
+    assert_eq!(found.new.count(), 500);
+    // Those times seven are 499, 498 and 497, but for whole times 500.
+    assert_eq!(ids(found.new), [357, 214, 71]);
 }
 
 fn some_sums() -> impl Strategy<Value = Sums> {

@@ -6,9 +6,9 @@ use weir_admin::{
     ApiError, Code, CompareAsked, Compared, ComparedCounts, ComparedQueries, ComparedQuery, HistoryAsked,
     HistoryPoint, HistoryShown, HistoryState, QueriesAsked,
 };
-use weir_stats::digests::{Line, Sums};
-use weir_stats::series::{self, Point, Row};
-use weir_store::{History, Period, Trouble};
+use weir_stats::digests::{Origin, Sums};
+use weir_stats::series::{Point, Spans, added_ns};
+use weir_store::{Asked, History, Listed, Period, Row, Trouble};
 
 /// Points of an answer, if nothing is said about the step, and at most.
 const POINTS: u64 = 60;
@@ -145,33 +145,28 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
     if !(1..=ROWS_MAX).contains(&limit) {
         return Err(bad(&format!("limit is from 1 to {ROWS_MAX}")));
     }
-    let [now_words, then_words] = periods(asked, now())?;
+    let [now, then] = periods(asked, now())?;
     let selection =
         QueriesAsked { user: asked.user.clone(), schema: asked.schema.clone(), ..QueriesAsked::default() };
-    let of = |(from, to): (u64, u64)| -> Result<(Period, Vec<Line>), ApiError> {
-        let mut period = read(history, |history| history.period(from, to))?;
-        let mut lines = std::mem::take(&mut period.report.lines);
-        lines.retain(|line| is_selected(line, &selection));
-        Ok((period, lines))
+    let is_wanted = |origin: &Origin| is_selected(origin, &selection);
+    let asked = Asked { now, then, rows: limit };
+    let found = read(history, |history| history.compare(asked, is_wanted, compared))?;
+    let period = |(from, to): (u64, u64), covered_ms: u64| weir_admin::Period {
+        from,
+        to,
+        covered_seconds: covered_ms as f64 / 1e3,
     };
-    let (now, now_lines) = of(now_words)?;
-    let (then, then_lines) = of(then_words)?;
-    let (now_ms, then_ms) = (now.covered_ms, then.covered_ms);
-    let found = series::compare((&now_lines, now_ms), (&then_lines, then_ms));
-    let list = |rows: &[Row]| ComparedQueries {
-        rows: rows.len() as u64,
-        queries: rows.iter().take(limit).map(|row| compared(row, now_ms, then_ms)).collect(),
-    };
+    let list = |listed: Listed<ComparedQuery>| ComparedQueries { rows: listed.count, queries: listed.rows };
     Ok(Compared {
-        new: list(&found.new),
-        gone: list(&found.gone),
-        slower: list(&found.slower),
-        more_often: list(&found.more_often),
-        unchanged: found.unchanged as u64,
-        others_now: now.report.other.calls,
-        others_then: then.report.other.calls,
-        now: seen(&now),
-        then: seen(&then),
+        new: list(found.new),
+        gone: list(found.gone),
+        slower: list(found.slower),
+        more_often: list(found.more_often),
+        unchanged: found.unchanged,
+        others_now: found.others_now,
+        others_then: found.others_then,
+        now: period(found.now, found.spans.now_ms),
+        then: period(found.then, found.spans.then_ms),
     })
 }
 
@@ -209,7 +204,7 @@ fn periods(asked: &CompareAsked, now: u64) -> Result<[(u64, u64); 2], ApiError> 
     Ok([(from, to), then])
 }
 
-fn compared(row: &Row, now_ms: u64, then_ms: u64) -> ComparedQuery {
+fn compared(row: &Row<'_>, spans: Spans) -> ComparedQuery {
     ComparedQuery {
         id: row.digest.id.to_string(),
         digest: text(&row.digest.text),
@@ -217,10 +212,10 @@ fn compared(row: &Row, now_ms: u64, then_ms: u64) -> ComparedQuery {
         user: text(&row.origin.user),
         schema: text(&row.origin.schema),
         server: row.origin.server.to_string(),
-        now: counts(&row.now, now_ms),
-        then: counts(&row.then, then_ms),
-        added_seconds: seconds(row.added_ns()),
-        added_calls: row.added_calls(now_ms, then_ms),
+        now: counts(row.now, spans.now_ms),
+        then: counts(row.then, spans.then_ms),
+        added_seconds: seconds(added_ns(row.now, row.then)),
+        added_calls: spans.added_calls(row.now, row.then),
     }
 }
 

@@ -65,7 +65,7 @@ pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, Ap
     if !(1..=SHOWN_MAX).contains(&limit) {
         return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
     }
-    let selected: Vec<&Line> = report.lines.iter().filter(|line| is_selected(line, asked)).collect();
+    let selected: Vec<&Line> = report.lines.iter().filter(|line| is_selected(&line.origin, asked)).collect();
     let middle = Middle::of(&selected);
     let mut rows: Vec<(&Line, Quadrant)> =
         selected.iter().map(|line| (*line, middle.quadrant(line))).collect();
@@ -126,9 +126,8 @@ pub fn reset(shared: &Shared) -> Reset {
     Reset { rows }
 }
 
-pub(super) fn is_selected(line: &Line, asked: &QueriesAsked) -> bool {
+pub(super) fn is_selected(origin: &Origin, asked: &QueriesAsked) -> bool {
     let is = |wanted: &Option<String>, name: &[u8]| wanted.as_ref().is_none_or(|w| w.as_bytes() == name);
-    let origin = &line.origin;
     is(&asked.user, &origin.user)
         && is(&asked.schema, &origin.schema)
         && is(&asked.server, origin.server.as_bytes())
