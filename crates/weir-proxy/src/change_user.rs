@@ -11,7 +11,9 @@ use weir_auth::{Plugin, Secret};
 use weir_model::{AuthFailure, CloseReason, ServerFamily};
 use weir_net::{PacketError, PacketStream};
 use weir_pool::ConnectError;
+use weir_session::Schema;
 use weir_sql::CharsetClass;
+use weir_wire::HEADER;
 use weir_wire::command::{self, Shape};
 use weir_wire::login::ChangeUser;
 use weir_wire::packet::{ErrPacket, parse_ok_head};
@@ -32,6 +34,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     let worker = Arc::clone(&session.worker);
     let settings = worker.shared.settings();
     session.begin(command::CHANGE_USER, Shape::Auth);
+    session.current.bytes_in = (HEADER + 1 + body.len()) as u64;
     let early = std::mem::take(&mut session.held_up);
     let mut client = PacketStream::new(session.client.take(), early, settings.limits.login_bytes);
     client.set_seq(1);
@@ -86,6 +89,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
     (session.identity, session.secret) = (Arc::new(identity), secret);
     session.entry.handle.set_user(&session.identity);
     session.sharing_changed_user();
+    session.live_changed_user();
     let ok = match &session.sharing {
         Some(sharing) => sharing.tracker.shown(ok),
         None => ok,
@@ -100,8 +104,11 @@ async fn go_on(session: &mut Session, mut client: PacketStream, answer: &[u8]) -
     session.client = stream;
     session.starved = held.is_empty();
     session.held_up = held;
-    let elapsed = session.current.started.elapsed().as_nanos() as u64;
-    session.worker.stats().command_done(command::CHANGE_USER, elapsed, elapsed, 0, answer.len() as u64);
+    session.current.ended = std::time::Instant::now();
+    let elapsed = session.current.ended.saturating_duration_since(session.current.started).as_nanos() as u64;
+    let (bytes_in, bytes_out) = (session.current.bytes_in, (HEADER + answer.len()) as u64);
+    session.worker.stats().command_done(command::CHANGE_USER, elapsed, elapsed, bytes_in, bytes_out);
+    session.live_ended(elapsed, bytes_in, bytes_out);
     Ok(())
 }
 
@@ -124,7 +131,9 @@ fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
     }
     session.statements.clear();
     session.ruled.changed_user(&request.database);
+    let shown = std::mem::replace(&mut session.tally.shown, Schema::None);
     session.tally = session.tally.anew();
+    session.tally.shown = shown;
     if let Some(charset) = request.charset {
         session.login_charset = CharsetClass::from_collation_id(charset);
         // A collation beyond 255 cannot be named in a login; the plan sets it.

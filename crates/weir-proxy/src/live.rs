@@ -305,6 +305,13 @@ impl Session {
         }
     }
 
+    /// The session is another user's, with the schema that COM_CHANGE_USER has named, and has run no statement. Where it shares
+    /// connections, its next command shows what the server says of that.
+    pub(crate) fn live_changed_user(&self) {
+        self.live().slot.set(None);
+        self.live().schema.store(Arc::new(self.ruled.schema.clone()));
+    }
+
     /// A part of the answer has come, and not its end.
     pub(crate) fn live_answers(&self) {
         let state = match self.phase {

@@ -92,6 +92,52 @@ async fn what_sessions_do_is_seen_from_outside() {
     }
 }
 
+/// utf8mb4_general_ci.
+const UTF8MB4: u16 = 45;
+
+#[tokio::test]
+async fn a_session_that_changes_its_user_is_shown_as_that_user_s_and_idle() {
+    for (flavor, server) in &both() {
+        database(server, "se_change", &[]).await;
+        let mut direct = app(server.addr()).connect().await.unwrap();
+        direct.run("DROP USER IF EXISTS se_change").await.unwrap();
+        direct.run("CREATE USER se_change IDENTIFIED BY 'change-pw'").await.unwrap();
+        direct.run("GRANT ALL ON se_change.* TO se_change").await.unwrap();
+        for mode in [SESSION, TRANSACTION] {
+            let at = format!("{flavor:?} {mode}");
+            let weir = sharing(server, 2, mode, "");
+            let [mut one] = clients(&weir, "se_change").await;
+            one.run("SELECT 1 + 17").await.unwrap();
+            for (user, password, schema) in [
+                ("se_change", "change-pw", ""),
+                ("se_change", "change-pw", "se_change"),
+                ("app", "app-pw", ""),
+            ] {
+                let before = of(&weir, &one);
+                let changed = one.change_user(user, password, schema, UTF8MB4).await.unwrap();
+                assert!(changed.ok().is_some(), "{at}: {changed:?}");
+                let session = when(&weir, &one, "idle").await;
+                let shown = if schema.is_empty() { Value::Null } else { json!(schema) };
+                assert_eq!((&session["user"], &session["schema"]), (&json!(user), &shown), "{at}");
+                assert_eq!(session["statement"], Value::Null, "{at}: another user's");
+                for bytes in ["bytes_in", "bytes_out"] {
+                    assert!(session[bytes].as_u64() > before[bytes].as_u64(), "{at}: {before} {session}");
+                }
+                one.run("SELECT 1 + 17").await.unwrap();
+                let session = when(&weir, &one, "idle").await;
+                assert_eq!(session["schema"], shown, "{at}");
+                assert_eq!(session["statement"]["digest"], "SELECT ? + ?", "{at}");
+            }
+            // MySQL closes behind a refusal.
+            if *flavor == Flavor::MariaDb {
+                let refused = one.change_user("se_change", "wrong", "", UTF8MB4).await.unwrap();
+                assert_eq!(refused.err().map(|err| err.code), Some(1045), "{at}: {refused:?}");
+                assert_eq!(when(&weir, &one, "idle").await["user"], "app", "{at}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn who_waits_is_seen_to_wait() {
     for (flavor, server) in &both() {
