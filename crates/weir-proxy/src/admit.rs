@@ -254,12 +254,7 @@ impl Session {
     pub(crate) fn admit(&mut self, cx: &Context<'_>, turn: Turn) -> Admitted {
         let Some(at_hand) = &mut self.ruled.at_hand else { return Admitted::Yes };
         let Some(admission) = &mut at_hand.admission else { return Admitted::Yes };
-        let admitted = admission.go_on(turn, &at_hand.rules, self.worker.index(), cx.waker());
-        if matches!(admitted, Admitted::Waits) {
-            self.entry.handle.begins_to_wait();
-        }
-        self.entry.handle.hold_back(matches!(admitted, Admitted::Waits));
-        admitted
+        admission.go_on(turn, &at_hand.rules, self.worker.index(), cx.waker())
     }
 
     /// Takes the places that the command at hand needs under the limits of rules.

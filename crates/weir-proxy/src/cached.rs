@@ -151,7 +151,6 @@ impl Session {
                 Ok(Cached::Ask)
             }
             Lookup::Wait(waiting) => {
-                self.entry.handle.begins_to_wait();
                 let patience = Box::pin(sleep(shared.settings().pool.queue_timeout));
                 let flight = InFlight { waiting, wish, over: None, patience };
                 if let Some(sharing) = &mut self.sharing {

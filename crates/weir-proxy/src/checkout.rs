@@ -38,7 +38,6 @@ impl Session {
                 Next::Unavailable(_) => false,
             };
             if !fit || sharing.lacks_statement(&sharing.prepared) {
-                self.entry.handle.begins_to_wait();
                 self.exit = Some(Exit::Attach);
                 return false;
             }
@@ -46,7 +45,6 @@ impl Session {
         }
         let need = sharing.need();
         let (shared, now) = (&self.worker.shared, Instant::now());
-        self.entry.handle.begins_to_wait();
         match shared.pool.checkout(&sharing.key, need, self.worker.index(), now) {
             Found::Now(grant) => {
                 let lease = Lease::new(&self.worker, need, &grant, now);

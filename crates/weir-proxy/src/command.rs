@@ -32,17 +32,11 @@ const RING_EVERY: u64 = if cfg!(debug_assertions) { 1 } else { 8 };
 impl Session {
     /// Handles the request at the front of `bytes`; returns how many bytes it took, 0 where more must be read first.
     pub(crate) fn command(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<usize, Exit> {
-        match Request::peek(bytes) {
-            Request::Incomplete => Ok(0),
+        let taken = match Request::peek(bytes) {
+            Request::Incomplete => return Ok(0),
             Request::Whole { payload, len, .. } => {
                 self.whole(cx, payload, &bytes[..len])?;
-                // A command that waits for a connection is taken again.
-                let waits = matches!(self.exit, Some(Exit::Attach | Exit::Kill(_))) || self.is_queued();
-                if waits {
-                    let since = self.tally.waits();
-                    self.live_waits(since);
-                }
-                Ok(if waits { 0 } else { len })
+                len
             }
             Request::Begun { header, so_far } => {
                 let limit = self.limits.statement_bytes.min(AT_ONCE);
@@ -51,9 +45,16 @@ impl Session {
                 if is_wanted && (bytes.len() < limit || self.holds_long(header, so_far[0])) {
                     return Ok(0);
                 }
-                self.begun(cx, so_far, bytes)
+                self.begun(cx, so_far, bytes)?
             }
+        };
+        if !matches!(self.exit, Some(Exit::Attach | Exit::Kill(_))) && !self.is_queued() {
+            return Ok(taken);
         }
+        // It waits, and is taken again.
+        let since = self.tally.waits();
+        self.live_waits(since);
+        Ok(0)
     }
 
     /// A request that is all there.

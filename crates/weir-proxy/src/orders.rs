@@ -1,10 +1,12 @@
-//! What an operator orders of a session from outside: to end it, or the statement at hand.
+//! What an operator orders of a session from outside: to end it, or the statement at hand; and a client's KILL QUERY of a statement
+//! that waits in Weir.
 //!
 //! The order lies with the session's entry, and the session's own task carries it out: so it meets a server connection only while
 //! that is the session's, and an order about a statement, which names the number of its command, meets that statement or none.
 
 use crate::attach::CONNECTION_KILLED;
 use crate::codes::QUERY_INTERRUPTED;
+use crate::live::SessionState;
 use crate::overtime::Ending;
 use crate::registry::{Handle, Registry};
 use crate::session::{Exit, Phase, Session};
@@ -46,12 +48,17 @@ impl Orders {
     fn command(&self) -> u64 {
         self.command.load(Ordering::Relaxed)
     }
+
+    /// The command of this number is to end.
+    pub fn end_command(&self, number: u64) {
+        self.command.store(number, Ordering::SeqCst);
+    }
 }
 
 impl Registry {
     /// Gives an order to the session of this id. Returned is what it was doing then; `None`: there is no such session. A
     /// statement that has ended meanwhile is not hit, nor is the one behind it.
-    pub fn order(&self, id: u32, kill: Kill) -> Option<crate::SessionState> {
+    pub fn order(&self, id: u32, kill: Kill) -> Option<SessionState> {
         let handle = self.find(id)?;
         let (state, command) = handle.live.state();
         match kill {
@@ -59,7 +66,7 @@ impl Registry {
                 handle.orders.ends.fetch_add(1, Ordering::SeqCst);
             }
             Kill::Query if state.waits() || state.runs() => {
-                handle.orders.command.store(command, Ordering::SeqCst);
+                handle.orders.end_command(command);
             }
             Kill::Query => return Some(state),
         }
@@ -78,8 +85,7 @@ impl Handle {
 impl Session {
     /// Whether a KILL QUERY, or an order, has hit the command that waits.
     pub(crate) fn interrupted(&self) -> bool {
-        let handle = &self.entry.handle;
-        handle.interrupted() || handle.orders.command() == self.commands + 1
+        self.entry.handle.orders.command() == self.commands + 1
     }
 
     /// Whether an order wants the end of the command under way, in whatever way; nobody waits for its answer.
@@ -166,7 +172,7 @@ impl Session {
     /// What the client of a session that was ordered to end is told.
     pub(crate) fn killed_told(&self) -> ErrPacket {
         const WHO: &str = "(weir: by an operator)";
-        let idle = (self.phase == Phase::Idle && !self.is_queued()) || self.is_behind();
+        let idle = (self.phase == Phase::Idle && !self.is_queued()) || self.has_behind();
         let unknown = match self.phase {
             _ if idle => "",
             Phase::Idle => "; the statement did not run",

@@ -38,10 +38,6 @@ pub struct Handle {
     asked: AtomicBool,
     ended: AtomicBool,
     killed: AtomicBool,
-    /// A KILL QUERY came while the session had no server connection. It means the command that waits for one, if one does.
-    interrupted: AtomicBool,
-    /// The command at hand waits in Weir, although the session may have a connection.
-    held_back: AtomicBool,
     /// Who is logged in.
     user: Mutex<Arc<Identity>>,
     waker: Mutex<Option<Waker>>,
@@ -80,8 +76,6 @@ impl Registry {
             asked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             killed: AtomicBool::new(false),
-            interrupted: AtomicBool::new(false),
-            held_back: AtomicBool::new(false),
             user: Mutex::new(Arc::clone(user)),
             waker: Mutex::new(None),
             live: Live::new(birth),
@@ -104,20 +98,22 @@ impl Registry {
         Some(attached.server_id)
     }
 
-    /// Ends the session of this id, or (`query`) the statement of it that waits for a connection, if it is this user's and has no
-    /// server connection now: a KILL of it has nobody else to go to.
+    /// Ends the session of this id, or (`query`) the statement of it that waits in Weir, if it is this user's and a KILL of it has
+    /// nothing to meet at the server.
     pub(crate) fn kill_detached(&self, id: u64, query: bool, user: &[u8]) -> bool {
-        let Ok(id) = u32::try_from(id) else { return false };
-        let sessions = self.sessions.lock();
-        let Some(handle) = sessions.get(&id) else { return false };
-        let detached = handle.attached.lock().is_none() || (query && handle.held_back.load(Ordering::SeqCst));
-        let found = detached && handle.user.lock().user == user;
-        if found {
-            let flag = if query { &handle.interrupted } else { &handle.killed };
-            flag.store(true, Ordering::SeqCst);
-            handle.wake();
+        let Some(handle) = u32::try_from(id).ok().and_then(|id| self.find(id)) else { return false };
+        let (state, command) = handle.live.state();
+        let detached = handle.attached.lock().is_none() || (query && state.waits());
+        if !detached || handle.user.lock().user != user {
+            return false;
         }
-        found
+        if !query {
+            handle.killed.store(true, Ordering::SeqCst);
+        } else if state.waits() {
+            handle.orders.end_command(command);
+        }
+        handle.wake();
+        true
     }
 
     /// Remembers a session that keeps a connection only for what its next statement might ask.
@@ -228,25 +224,6 @@ impl Handle {
     /// Whether a KILL has ended the session while it had no server connection.
     pub(crate) fn was_killed(&self) -> bool {
         self.killed.load(Ordering::Relaxed)
-    }
-
-    /// The session's next command asks for a server connection: a KILL QUERY that came before it meant nothing.
-    pub(crate) fn begins_to_wait(&self) {
-        if self.interrupted() {
-            self.interrupted.store(false, Ordering::SeqCst);
-        }
-    }
-
-    /// Whether the command at hand waits in Weir: then a KILL QUERY has nothing to meet at the server.
-    pub(crate) fn hold_back(&self, held: bool) {
-        if held || self.held_back.load(Ordering::Relaxed) {
-            self.held_back.store(held, Ordering::SeqCst);
-        }
-    }
-
-    /// Whether a KILL QUERY has hit the command that waits for a server connection.
-    pub(crate) fn interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
     }
 
     /// Registers the session's task for wake-ups; a task keeps its waker, so once is enough.

@@ -422,11 +422,11 @@ impl Session {
     }
 
     fn shut_down(&self) -> Exit {
-        if self.phase != Phase::Idle && !self.is_behind() {
+        if self.phase != Phase::Idle && !self.has_behind() {
             let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
             return Exit::Tell(CloseReason::Draining, ErrPacket::new(SERVER_LOST, b"08S01", text));
         }
-        let text = match self.is_queued() {
+        let text = match self.is_queued() && !self.has_behind() {
             true => "Server shutdown in progress (weir is stopping; the statement did not run)",
             false => "Server shutdown in progress (weir is stopping)",
         };
@@ -440,7 +440,7 @@ impl Session {
         let mut client = self.client.take();
         if self.walker.at_boundary() {
             let seq = match (self.phase, &self.server.renumber) {
-                _ if self.is_behind() => 0,
+                _ if self.has_behind() => 0,
                 // A command that waits for a connection was read, and is what this answers.
                 (Phase::Idle, _) => u8::from(self.is_queued()),
                 (_, Some(renumber)) => renumber.next(self.current.bytes_in),

@@ -41,6 +41,7 @@ mod rule_rewrite;
 mod rule_timeout;
 mod secrets;
 mod session_kill;
+mod session_kill_waits;
 mod sessions;
 mod sharing_fresh;
 mod sharing_globals;
