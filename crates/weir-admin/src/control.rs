@@ -129,7 +129,7 @@ pub trait Control: Send + Sync + 'static {
     /// Tells a session to end, or to end its statement.
     ///
     /// # Errors
-    /// When there is none with this id, or it has ended.
+    /// When there is none with this id, or it has ended; when its statement is to end, and it is sent the binary log.
     fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError>;
 
     /// What keeps sessions on their server connections, and what to change.

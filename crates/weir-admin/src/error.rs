@@ -73,6 +73,8 @@ pub enum Code {
     FileNotWritten,
     /// There is no session with this id, or it has ended.
     UnknownSession,
+    /// The session is sent the binary log, and has no statement that could end without it.
+    SendsBinlog,
     /// There is no history, or it cannot be read now.
     NoHistory,
     /// A bug of Weir.
@@ -92,7 +94,7 @@ impl Code {
             | Self::UnknownSession
             | Self::NothingNamed => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::DuplicateRule | Self::FileChanged => StatusCode::CONFLICT,
+            Self::DuplicateRule | Self::FileChanged | Self::SendsBinlog => StatusCode::CONFLICT,
             Self::RulesChanged => StatusCode::PRECONDITION_FAILED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -57,7 +57,8 @@ impl Orders {
 
 impl Registry {
     /// Gives an order to the session of this id. Returned is what it was doing then; `None`: there is no such session. A
-    /// statement that has ended meanwhile is not hit, nor is the one behind it.
+    /// statement that has ended meanwhile is not hit, nor is the one behind it. A stream of the binary log is no statement: it ends
+    /// with its session only.
     pub fn order(&self, id: u32, kill: Kill) -> Option<SessionState> {
         let handle = self.find(id)?;
         let (state, command) = handle.live.state();
@@ -65,6 +66,7 @@ impl Registry {
             Kill::Connection => {
                 handle.orders.ends.fetch_add(1, Ordering::SeqCst);
             }
+            Kill::Query if state == SessionState::Binlog => return Some(state),
             Kill::Query if state.waits() || state.runs() => {
                 handle.orders.end_command(command);
             }

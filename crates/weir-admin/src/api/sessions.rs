@@ -47,6 +47,7 @@ pub(super) async fn show(
         (status = 200, body = SessionKilled),
         (status = 400, description = "`bad_request`", body = ErrorBody),
         (status = 404, description = "`unknown_session`: no such session, or it has ended", body = ErrorBody),
+        (status = 409, description = "`sends_binlog`: the binary log ends with its session only", body = ErrorBody),
     )
 )]
 pub(super) async fn kill(

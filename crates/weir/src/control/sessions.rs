@@ -45,6 +45,12 @@ pub fn kill(shared: &Shared, id: &str, what: KillWhat) -> Result<SessionKilled, 
     };
     let number = id.parse().map_err(|_| unknown(id))?;
     let state = shared.registry.order(number, kill).ok_or_else(|| unknown(id))?;
+    if (what, state) == (KillWhat::Query, State::Binlog) {
+        let text = format!(
+            "session {id} is sent the binary log, which ends with its session only: `weir kill {id}`"
+        );
+        return Err(ApiError::new(Code::SendsBinlog, text));
+    }
     tracing::info!(event = "session_killed", client = number, what = ?what, state = state.as_str(),
         "a session was told through the API to end, or to end its statement");
     Ok(SessionKilled { id: number, what, state: shown_state(state) })

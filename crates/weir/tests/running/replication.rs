@@ -1,6 +1,18 @@
 //! P52: replication commands are for those who may.
 
+use crate::api_kit::*;
 use crate::kit::*;
+
+/// An event of the stream holds these bytes.
+async fn until_event(replica: &mut Client, mark: &[u8]) {
+    loop {
+        let event = replica.stream().expect_packet().await.unwrap();
+        assert_eq!(event.payload[0], 0, "{event:?}");
+        if event.payload.windows(mark.len()).any(|bytes| bytes == mark) {
+            break;
+        }
+    }
+}
 
 const ALLOWED: &str = "[auth]\nreplication_users = [\"app\"]\n[[user]]\nname = \"root\"\npassword = \"\"\n";
 
@@ -54,16 +66,29 @@ async fn p52_a_permitted_user_registers_and_reads_the_binary_log() {
         client.send(command::BINLOG_DUMP, &dump).await.unwrap();
         let mut admin = app(weir.addr()).connect().await.unwrap();
         admin.run("CREATE DATABASE replicated_marker").await.unwrap();
-        loop {
-            let event = client.stream().expect_packet().await.unwrap();
-            assert_eq!(event.payload[0], 0, "{flavor:?}: {event:?}");
-            if event.payload.windows(17).any(|w| w == b"replicated_marker") {
-                break;
-            }
-        }
+        until_event(&mut client, b"replicated_marker").await;
+        // The stream is no statement, and whoever wants it to end is told what ends it.
+        let id = client.greeting().connection_id.to_string();
+        assert_eq!(told_json(&weir, &["sessions", "show", &id])["state"], "binlog", "{flavor:?}");
+        let refused = refused_with(&weir, &["kill", &id, "--query"]);
+        assert!(refused.contains(&format!("`weir kill {id}`")), "{flavor:?}: {refused}");
+        let line = format!("POST /api/v1/sessions/{id}/kill");
+        let headers = "Host: localhost\r\nContent-Type: application/json\r\n";
+        let (status, answer) = request(&weir, &line, headers, r#"{"what": "query"}"#).await;
+        assert_eq!((status, answer["error"]["code"].as_str()), (409, Some("sends_binlog")), "{flavor:?}");
+        admin.run("CREATE DATABASE replicated_behind").await.unwrap();
+        until_event(&mut client, b"replicated_behind").await;
         // Another session sees the stream, and ending it ends the replica's connection.
-        let id = client.greeting().connection_id;
-        admin.run(&format!("KILL {id}")).await.unwrap();
+        match flavor {
+            Flavor::MariaDb => drop(admin.run(&format!("KILL {id}")).await.unwrap()),
+            Flavor::MySql => drop(told(&weir, &["kill", &id])),
+        }
         while let Ok(Some(_)) = client.stream().read_packet().await {}
+        until("the server has ended the stream", async || {
+            let dumps =
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
+            (admin.scalar(dumps).await.unwrap().as_deref() == Some("0")).then_some(())
+        })
+        .await;
     }
 }
