@@ -153,7 +153,7 @@ fn refused(error: ApiError) -> Response {
     response
 }
 
-/// Bytes of a path or a body that stand in the log.
+/// Characters of a path, or of what is asked for, that stand in the log.
 const SHOWN: usize = 2000;
 
 fn shown(text: &str) -> std::borrow::Cow<'_, str> {
@@ -164,11 +164,11 @@ fn shown(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 tokio::task_local! {
-    /// The body of the request that is carried out, for the log.
+    /// What the request that is carried out asks for, for the log.
     static SAID: std::cell::RefCell<String>;
 }
 
-/// Runs a handler, and tells what it was sent.
+/// Runs a handler, and tells what it has noted.
 async fn heard(handler: impl Future<Output = Response>) -> (String, Response) {
     SAID.scope(std::cell::RefCell::default(), async {
         let response = handler.await;
@@ -177,18 +177,11 @@ async fn heard(handler: impl Future<Output = Response>) -> (String, Response) {
     .await
 }
 
-/// Notes the body of a request, if it asks for a change.
-pub(crate) fn note_body(body: &[u8]) {
-    let note = |said: &std::cell::RefCell<String>| {
-        *said.borrow_mut() = shown(&String::from_utf8_lossy(body)).into_owned()
-    };
-    // Nobody listens where nothing is changed.
-    let _ = SAID.try_with(note);
-}
-
-/// The same of what is sent in other words than the body's.
+/// Notes what a request asks for, in words that hold no literal of a statement.
 pub(crate) fn note(said: &impl serde::Serialize) {
-    note_body(&serde_json::to_vec(said).unwrap_or_default());
+    let said = serde_json::to_string(said).unwrap_or_default();
+    // Nobody listens where nothing is changed.
+    let _ = SAID.try_with(|noted| *noted.borrow_mut() = shown(&said).into_owned());
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ mod status;
 use std::sync::Arc;
 
 use axum::http::Method;
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
 use tokio::sync::Semaphore;
@@ -205,15 +204,6 @@ async fn reading<T: Send + 'static>(
         work(control)
     })
     .await
-}
-
-/// As [`blocking`], with status 201.
-async fn created<T: Send + serde::Serialize + 'static>(
-    control: Controls,
-    work: impl FnOnce(&dyn Control) -> Result<T, ApiError> + Send + 'static,
-) -> Result<Response, ApiError> {
-    let body = blocking(control, work).await?;
-    Ok((axum::http::StatusCode::CREATED, body).into_response())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::input::{Body, Discreet};
+use super::input::Body;
 use super::{Controls, blocking};
 use crate::access;
 use crate::cached::{CacheState, Covered, Selection};
@@ -40,7 +40,7 @@ pub(super) async fn preview(
 )]
 pub(super) async fn wipe(
     State(control): State<Controls>,
-    Discreet(selection): Discreet<Selection>,
+    Body(selection): Body<Selection>,
 ) -> Result<Json<Covered>, ApiError> {
     let asked = selection.clone();
     let Json(shown) = blocking(control.clone(), move |control| Ok(control.without_literals(&asked))).await?;

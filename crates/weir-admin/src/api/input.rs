@@ -6,7 +6,6 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::access;
 use crate::error::{ApiError, Code};
 
 /// Bytes of a body at most. 1 MiB: what Weir reads of a configuration file, so no rule is longer.
@@ -31,23 +30,10 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
 }
 
 /// A JSON body. A web page may send a form to any address, but not with this type of content unless that address
-/// agrees, and this one does not.
+/// agrees, and this one does not. The log tells nothing of it by itself: there may be literals in it.
 pub(super) struct Body<T>(pub T);
 
-/// The same, of which the log tells nothing by itself: there may be a statement in it, with its literals.
-pub(super) struct Discreet<T>(pub T);
-
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let bytes = json(request).await?;
-        access::note_body(&bytes);
-        read(&bytes).map(Self)
-    }
-}
-
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Discreet<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {

@@ -1,12 +1,14 @@
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 
 use super::input::{Body, IfMatch};
-use super::{Controls, blocking, created};
+use super::{Controls, blocking};
+use crate::access;
 use crate::error::{ApiError, ErrorBody};
-use crate::rules::{Changed, Move, NewRule, RuleState, RuleTable, RuleText};
+use crate::rules::{Changed, Move, NewRule, Place, RuleState, RuleTable, RuleText};
 
 /// The rules in force, in their order, with what was counted.
 #[utoipa::path(get, path = "/rules", tag = "rules", operation_id = "list_rules", responses((status = 200, body = RuleTable)))]
@@ -14,6 +16,27 @@ pub(super) async fn list(State(control): State<Controls>) -> Result<Response, Ap
     let table = blocking(control, |control| Ok(control.rules())).await?;
     let tag = [(ETAG, format!("\"{}\"", table.version))];
     Ok((tag, table).into_response())
+}
+
+/// What the log tells of a rule that was sent: its name, and where it is to stand or stands. Its values may hold literals.
+#[derive(serde::Serialize)]
+struct Told<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a Place>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
+}
+
+/// What is sent names the rule, unless it is TOML, whose name is known when it is in force.
+fn told(rule: Option<&serde_json::Value>, place: Option<&Place>) {
+    let rule = rule.and_then(|rule| rule.get("name")?.as_str());
+    access::note(&Told { rule, place, position: None });
+}
+
+fn told_changed(changed: &Changed) {
+    access::note(&Told { rule: Some(&changed.rule), place: None, position: changed.position });
 }
 
 /// Adds a rule.
@@ -34,7 +57,10 @@ pub(super) async fn add(
     IfMatch(held): IfMatch,
     Body(new): Body<NewRule>,
 ) -> Result<Response, ApiError> {
-    created(control, move |control| control.add(&new, held.as_deref())).await
+    told(new.rule.as_ref(), new.place.as_ref());
+    let added = blocking(control, move |control| control.add(&new, held.as_deref())).await?;
+    told_changed(&added);
+    Ok((StatusCode::CREATED, added).into_response())
 }
 
 /// One rule.
@@ -69,7 +95,10 @@ pub(super) async fn replace(
     IfMatch(held): IfMatch,
     Body(new): Body<RuleText>,
 ) -> Result<Json<Changed>, ApiError> {
-    blocking(control, move |control| control.replace(&name, &new, held.as_deref())).await
+    told(new.rule.as_ref(), None);
+    let replaced = blocking(control, move |control| control.replace(&name, &new, held.as_deref())).await?;
+    told_changed(&replaced);
+    Ok(replaced)
 }
 
 /// Removes a rule. What it had stored is no longer served.
@@ -112,5 +141,6 @@ pub(super) async fn move_to(
     IfMatch(held): IfMatch,
     Body(to): Body<Move>,
 ) -> Result<Json<Changed>, ApiError> {
+    access::note(&to);
     blocking(control, move |control| control.move_to(&name, &to.place, held.as_deref())).await
 }

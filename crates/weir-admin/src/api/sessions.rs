@@ -4,6 +4,7 @@ use axum::extract::{Path, Query, State};
 
 use super::input::Body;
 use super::{Controls, blocking};
+use crate::access;
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::sessions::{KillAsked, Session, SessionKilled, Sessions, SessionsAsked};
 
@@ -55,5 +56,6 @@ pub(super) async fn kill(
     Path(id): Path<String>,
     Body(asked): Body<KillAsked>,
 ) -> Result<Json<SessionKilled>, ApiError> {
+    access::note(&asked);
     blocking(control, move |control| control.kill(&id, asked.what)).await
 }

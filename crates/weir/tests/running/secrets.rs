@@ -93,6 +93,64 @@ fn files(weir: &Weir, name: &str) -> String {
     named.map(|entry| String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned()).collect()
 }
 
+/// Changes rules that hold literals, in every form in which a rule can be sent, and asks for some changes that are refused.
+async fn change_rules(weir: &Weir) {
+    let file = weir.home().join("rule.toml");
+    fs::write(
+        &file,
+        "name = \"in-file\"\nmatch = { pattern = \"canary-literal\" }\ndeny = \"canary-param\"\n",
+    )
+    .unwrap();
+    let file = file.display().to_string();
+    for args in [
+        &["rules", "add", "--name", "by-digest", "--match-digest", CACHED, "--ttl", "5s"][..],
+        &[
+            "rules",
+            "add",
+            "--name",
+            "by-pattern",
+            "--match-pattern",
+            "canary-literal",
+            "--ttl",
+            "5s",
+            "--first",
+        ],
+        &[
+            "rules",
+            "replace",
+            "by-pattern",
+            "--name",
+            "again",
+            "--match-pattern",
+            "canary-param",
+            "--ttl",
+            "5s",
+        ],
+        &["rules", "add", &file],
+        &["rules", "replace", "in-file", &file],
+        &["rules", "move", "in-file", "--before", "by-digest"],
+    ] {
+        told(weir, args);
+    }
+    refused_with(
+        weir,
+        &["rules", "add", "--name", "bad", "--match-pattern", "canary-literal(", "--ttl", "5s"],
+    );
+    for body in [
+        r#"{"rule": {"name": "unknown", "canary-literal": 1, "match": {"pattern": "canary-literal"}}}"#,
+        r#"{"toml": "name = \"canary-literal"}"#,
+        r#"{"canary-literal": 1}"#,
+        "canary-literal",
+    ] {
+        let headers = "Host: localhost\r\nContent-Type: application/json\r\n";
+        let (status, answer) = request(weir, "POST /api/v1/rules", headers, body).await;
+        assert!(matches!(status, 400 | 422), "{answer}");
+    }
+    for name in ["by-digest", "again", "in-file"] {
+        told(weir, &["rules", "remove", name]);
+    }
+}
+
 /// Every page and every verb, after statements of all sorts: no secret, no literal.
 #[tokio::test]
 async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log() {
@@ -198,6 +256,7 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
         "the statements were not counted at all: {said}"
     );
     drop(client);
+    change_rules(&weir).await;
     weir.terminate(PATIENCE).unwrap();
     clean("the log", &weir.log());
     assert!(!weir.log().contains(key) && !said.contains(key), "the TLS key shows");
@@ -205,6 +264,20 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     let log = weir.log();
     let mut audit = log.lines().filter(|line| line.contains("audit") && line.contains("/cache/wipe"));
     assert!(audit.any(|line| line.contains("SELECT `v` FROM `t` WHERE `v` = ?")), "{log}");
+    let said = |method: &str, path: &str, said: &str| {
+        let mut audit = log.lines().filter(|line| line.contains("event=\"audit\""));
+        let line = |line: &str| {
+            line.contains(&format!("method={method} path=/api/v1/rules{path} "))
+                && line.contains(&format!("said={said:?} "))
+        };
+        assert!(audit.any(line), "{method} {path} {said}:\n{log}");
+    };
+    said("POST", "", r#"{"rule":"by-digest","position":3}"#);
+    said("PUT", "/by-pattern", r#"{"rule":"again","position":1}"#);
+    said("POST", "", r#"{"rule":"in-file","position":5}"#);
+    said("POST", "/in-file/move", r#"{"place":{"before":"by-digest"}}"#);
+    said("POST", "", r#"{"rule":"bad"}"#);
+    said("DELETE", "/again", "");
     for name in ["history.db", "queries.json"] {
         let file = files(&weir, name);
         clean(name, &file);
