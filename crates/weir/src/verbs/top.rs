@@ -18,6 +18,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, KeyEvent};
+use ratatui::crossterm::terminal::disable_raw_mode;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 use super::client::Client;
 use super::{address, token};
@@ -32,6 +36,28 @@ enum Event {
     Told(Told),
     /// No key will come any more.
     NoKeys,
+    /// A signal that ends the process, once the terminal is as it was.
+    Signal(i32),
+}
+
+/// The terminal while it is drawn on. It is as it was before when this is dropped.
+struct Drawn(DefaultTerminal);
+
+impl Drawn {
+    fn new() -> Result<Self> {
+        ratatui::try_init().map(Self).map_err(|error| {
+            // It may have come half the way.
+            let _ = ratatui::try_restore();
+            anyhow::Error::new(error).context("this terminal cannot be drawn on")
+        })
+    }
+}
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        // Where that fails there is no terminal any more.
+        let _ = ratatui::try_restore();
+    }
 }
 
 pub fn run(args: &TopArgs) -> Result<()> {
@@ -57,20 +83,39 @@ pub fn run(args: &TopArgs) -> Result<()> {
             .name("asking".to_owned())
             .spawn(move || asking.run(every, &wished, &events))?;
     }
-    let mut terminal = ratatui::try_init().context("this terminal cannot be drawn on")?;
+    {
+        let (mut signals, events) = (Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT])?, events.clone());
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || signals.forever().fold(0, |before, signal| signalled(before, signal, &events)))?;
+    }
+    let mut terminal = Drawn::new()?;
     // It ends with the process: nothing wakes a thread that waits for a key.
     thread::Builder::new().name("keys".to_owned()).spawn(move || read_keys(&events))?;
-    let done = show(&mut terminal, &mut state, &heard, &wishes);
-    ratatui::restore();
-    done
+    let done = show(&mut terminal.0, &mut state, &heard, &wishes);
+    drop(terminal);
+    match done? {
+        None => Ok(()),
+        Some(signal) => Ok(emulate_default_handler(signal)?),
+    }
 }
 
+/// A signal has come, behind so many others. The first is an event; the screen may hang, and so the next one ends the process.
+fn signalled(before: u32, signal: i32, events: &Sender<Event>) -> u32 {
+    if before > 0 || events.send(Event::Signal(signal)).is_err() {
+        let _ = disable_raw_mode();
+        let _ = emulate_default_handler(signal);
+    }
+    before + 1
+}
+
+/// Until it is left. Returned is the signal that has ended it, if one has.
 fn show(
     terminal: &mut DefaultTerminal,
     state: &mut State,
     events: &Receiver<Event>,
     wishes: &Sender<Wish>,
-) -> Result<()> {
+) -> Result<Option<i32>> {
     loop {
         terminal.draw(|frame| draw::draw(frame, state))?;
         let wish = match events.recv() {
@@ -80,10 +125,11 @@ fn show(
                 state.told(told);
                 None
             }
-            Ok(Event::NoKeys) | Err(_) => return Ok(()),
+            Ok(Event::Signal(signal)) => return Ok(Some(signal)),
+            Ok(Event::NoKeys) | Err(_) => return Ok(None),
         };
         match wish {
-            Some(Wish::Quit) => return Ok(()),
+            Some(Wish::Quit) => return Ok(None),
             Some(wish) => wishes.send(wish).context("nobody asks Weir any more")?,
             None => {}
         }

@@ -168,6 +168,35 @@ async fn top_says_that_weir_is_gone_and_goes_on_when_it_is_back() {
     screen.shows("ended with 0");
 }
 
+/// What ends it from outside leaves a terminal on which one can type.
+#[tokio::test]
+async fn top_leaves_the_terminal_as_it_was_when_a_signal_ends_it() {
+    let server = server(Flavor::MariaDb);
+    let weir = weir(&server);
+    let pid_file = weir.home().join("pid");
+    for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let command = format!(
+            "stty -a >{home}/before; WEIR_TOKEN={token} sh -c 'echo $$ >{pid}; exec {weir} top --admin {admin}'; \
+             status=$?; stty -a >{home}/after; (exit $status)",
+            home = weir.home().display(),
+            token = weir_testkit::weir::ADMIN_TOKEN,
+            pid = pid_file.display(),
+            weir = env!("CARGO_BIN_EXE_weir"),
+            admin = admin(&weir),
+        );
+        let screen = Screen::run(80, 24, &command);
+        screen.shows("q quit");
+        let pid = std::fs::read_to_string(&pid_file).unwrap();
+        let killed = std::process::Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap();
+        assert!(killed.success(), "{signal}");
+        let text = screen.shows(&format!("ended with {status}"));
+        assert!(!text.contains("q quit"), "{signal}: the screen is not what it was:\n{text}");
+        let settings = |name: &str| std::fs::read_to_string(weir.home().join(name)).unwrap();
+        assert!(settings("before").contains(" icanon") && settings("before").contains(" echo "));
+        assert_eq!(settings("after"), settings("before"), "{signal}");
+    }
+}
+
 #[tokio::test]
 async fn top_needs_a_terminal_and_a_weir() {
     let server = server(Flavor::MariaDb);
