@@ -50,6 +50,18 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// Nobody was there to be asked.
+#[derive(Debug)]
+pub struct Unreached(String);
+
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreached {}
+
 impl Request {
     /// Of the API: `path` is what stands behind `/api/v1`.
     pub fn api(method: Method, path: &str) -> Self {
@@ -126,7 +138,7 @@ impl Client {
             }
             _ => "is it running, and is this the `admin` of its [listen]?",
         };
-        anyhow!("no Weir answers at {}: {error}; {hint}", self.address)
+        Unreached(format!("no Weir answers at {}: {error}; {hint}", self.address)).into()
     }
 
     async fn ask_over<S>(&self, stream: S, request: hyper::Request<Full<Bytes>>) -> Result<String>

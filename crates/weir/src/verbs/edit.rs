@@ -1,6 +1,6 @@
 //! `weir rules edit`
 
-use super::client::Refused;
+use super::client::{Refused, Unreached};
 use super::rules::{changed, name_digest, path};
 use super::show::colors;
 use super::{Answer, Asked};
@@ -8,6 +8,7 @@ use crate::cli::{At, EditArgs, RuleFlags, text_of};
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
+use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::Command;
@@ -73,6 +74,16 @@ struct Held<'a> {
     old: &'a RuleState,
 }
 
+/// The change was sent, and no answer has come.
+#[derive(Debug)]
+struct Unsure;
+
+impl fmt::Display for Unsure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("whether the rule was changed is not known, `weir rules show` tells")
+    }
+}
+
 /// What was asked after a look at the difference.
 enum Word {
     Yes,
@@ -106,25 +117,56 @@ impl Held<'_> {
     fn in_editor(&self, yes: bool) -> Result<Option<Answer>> {
         let folder = tempfile::Builder::new().prefix("weir-rule-").tempdir()?;
         let file = folder.path().join("rule.toml");
+        let error = match self.edited(&file, yes) {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let mut ends = Vec::new();
+        if !error.is::<Unsure>() {
+            ends.push("nothing was changed".to_owned());
+        }
+        if self.is_written(&file) {
+            // What stands there is not lost, whatever has failed.
+            let _ = folder.keep();
+            ends.push(format!("your text is in {}", file.display()));
+        }
+        bail!("{error:#}\n{}", ends.join("; "))
+    }
+
+    /// Whether there is something else in the file than the rule as it is. What is for the reader alone goes.
+    fn is_written(&self, file: &Path) -> bool {
+        let Ok(bytes) = std::fs::read(file) else { return false };
+        let Ok(page) = String::from_utf8(bytes) else { return true };
+        let text = without_notes(&page);
+        let written = !text.trim().is_empty() && text.trim() != self.old.toml.trim();
+        if written {
+            // With the notes it is as good.
+            let _ = std::fs::write(file, text);
+        }
+        written
+    }
+
+    fn edited(&self, file: &Path, yes: bool) -> Result<Option<Answer>> {
         let mut text = self.old.toml.clone();
         let mut wrong: Option<String> = None;
         loop {
-            std::fs::write(&file, self.page(&text, wrong.as_deref())).context("a file for the editor")?;
-            open_editor(&file)?;
-            let new = without_notes(&std::fs::read_to_string(&file)?);
+            std::fs::write(file, self.page(&text, wrong.as_deref())).context("a file for the editor")?;
+            open_editor(file)?;
+            let new = std::fs::read_to_string(file).context("what the editor has written")?;
+            let new = without_notes(&new);
             if new.trim().is_empty() || new.trim() == self.old.toml.trim() {
                 return Ok(None);
             }
             // Who leaves what is wrong as it is has given up.
             if let Some(wrong) = wrong.filter(|_| new == text) {
-                bail!("{wrong}\nnothing was changed; {}", keep(folder, &new)?);
+                bail!(wrong);
             }
             text = new;
             match self.tried(&text, yes) {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) => wrong = None,
                 Err(error) if is_about_the_text(&error) => wrong = Some(error.to_string()),
-                Err(error) => bail!("{error:#}\nnothing was changed; {}", keep(folder, &text)?),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -137,7 +179,13 @@ impl Held<'_> {
         self.show_difference(text)?;
         let word = if yes || !std::io::stdin().is_terminal() { Word::Yes } else { asked_whether()? };
         Ok(match word {
-            Word::Yes => Some(Some(self.put(&RuleText { rule: None, toml: Some(text.to_owned()) })?)),
+            Word::Yes => {
+                let done = self.put(&RuleText { rule: None, toml: Some(text.to_owned()) });
+                Some(Some(done.map_err(|error| match is_certain(&error) {
+                    true => error,
+                    false => error.context(Unsure),
+                })?))
+            }
             Word::No => Some(None),
             Word::Again => None,
         })
@@ -170,6 +218,11 @@ fn is_about_the_text(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Refused>().is_some_and(|refused| about.contains(&refused.0.code))
 }
 
+/// Weir has refused the change, or was not asked for it.
+fn is_certain(error: &anyhow::Error) -> bool {
+    error.is::<Refused>() || error.is::<Unreached>()
+}
+
 /// Each line with `-`, `+` or a blank before it.
 fn difference(old: &str, new: &str, colors: bool) -> String {
     let (old, new) = (format!("{old}\n"), format!("{new}\n"));
@@ -196,9 +249,7 @@ fn open_editor(file: &Path) -> Result<()> {
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file).status();
     let status = status.context("sh could not be started")?;
     if !status.success() {
-        bail!(
-            "the editor `{editor}` ended with {status}: nothing was changed; set EDITOR to one that is there, or use flags"
-        );
+        bail!("the editor `{editor}` ended with {status}: set EDITOR to one that is there, or use flags");
     }
     Ok(())
 }
@@ -213,7 +264,7 @@ fn asked_whether() -> Result<Word> {
         eprint!("put this in force? y(es), n(o), e(dit again): ");
         let mut line = String::new();
         if std::io::stdin().read_line(&mut line)? == 0 {
-            return Ok(Word::No);
+            bail!("nobody has said whether to put this in force");
         }
         match line.trim() {
             "y" | "yes" => return Ok(Word::Yes),
@@ -222,13 +273,6 @@ fn asked_whether() -> Result<Word> {
             _ => {}
         }
     }
-}
-
-/// Keeps the text that was written for nothing, and tells where.
-fn keep(folder: tempfile::TempDir, text: &str) -> Result<String> {
-    let file = folder.keep().join("rule.toml");
-    std::fs::write(&file, text)?;
-    Ok(format!("your text is in {}", file.display()))
 }
 
 #[cfg(test)]

@@ -141,6 +141,34 @@ async fn who_edits_while_somebody_else_changes_the_rules_loses_no_text() {
     assert_eq!((ttl(&weir).as_str(), names(&weir)), ("1h", vec!["t".to_owned(), "other".to_owned()]));
 }
 
+/// Editors save, and fail behind that; or save what is no text; or Weir ends meanwhile.
+#[tokio::test]
+async fn what_was_written_is_kept_whatever_fails() {
+    let mut weir = with_rule();
+    let pid = weir.pid();
+    for (then, why) in [
+        (
+            "exit 3".to_owned(),
+            "ended with exit status: 3: set EDITOR to one that is there, or use flags\nnothing was changed; ",
+        ),
+        ("printf '\\377' >>\"$1\"".to_owned(), "what the editor has written: "),
+        // It may be asked still, and then nobody knows whether it has.
+        (format!("kill -9 {pid}"), &*weir.admin_addr().to_string()),
+    ] {
+        let output = edited(&weir, &format!("sed -i s/1h/6h/ \"$1\"; {then}"));
+        let told_of = said(&output);
+        assert!(output.status.code() == Some(1) && told_of.contains(why), "{told_of}");
+        let kept = told_of.trim().rsplit_once("your text is in ").expect(&told_of).1;
+        let text = String::from_utf8_lossy(&std::fs::read(kept).unwrap()).into_owned();
+        assert!(
+            text.contains("6h") && (text.contains("\u{fffd}") || !text.contains("#: ")),
+            "{told_of}: {text}"
+        );
+    }
+    weir.restart().unwrap();
+    assert_eq!(ttl(&weir), "1h");
+}
+
 #[tokio::test]
 async fn on_a_terminal_the_difference_is_shown_and_asked_about() {
     let weir = with_rule();
@@ -158,5 +186,12 @@ async fn on_a_terminal_the_difference_is_shown_and_asked_about() {
     screen.until("asked again", |text| text.matches("put this in force?").count() == 2);
     screen.press(&["y", "Enter"]);
     screen.shows("rule t changed");
+    assert_eq!(ttl(&weir), "3h");
+    // The end of the input is no answer.
+    assert_eq!(self::editor(&weir, "sed -i s/3h/4h/ \"$1\""), editor);
+    let screen = Screen::run(100, 30, &command);
+    screen.shows("put this in force?");
+    screen.press(&["C-d"]);
+    screen.shows("nothing was changed; your text is in ");
     assert_eq!(ttl(&weir), "3h");
 }
