@@ -210,6 +210,8 @@ impl Session {
         waited: Waited,
     ) -> Result<Cached, Exit> {
         match waited {
+            // The right to read it may have been taken away meanwhile.
+            Waited::Hit(_) if !self.may_read(&wish.cache, &wish.judged) => Ok(Cached::Ask),
             Waited::Hit(entry) => self.serve(cx, command, len, &entry),
             Waited::Miss(ticket) => {
                 self.tally.missed();

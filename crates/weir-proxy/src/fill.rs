@@ -162,6 +162,10 @@ impl Session {
             Ok(about) => about,
             Err(why) => return filling.give_up(why),
         };
+        if filling.wish.epoch != self.worker.shared.names_changed() {
+            // While it waited to be sent, a name may have come to stand for something else.
+            filling.wish.reads = None;
+        }
         let Some(sharing) = &mut self.sharing else { return };
         if let (Some(sent), CacheShare::Grants) = (filling.sent, filling.wish.cache.share) {
             let Wish { judged, schema, epoch, .. } = &filling.wish;
@@ -225,6 +229,10 @@ impl Session {
     pub(crate) fn stale(&mut self, code: u16) -> Option<Arc<Entry>> {
         let filling = self.sharing.as_ref()?.cache.filling.as_ref()?;
         if filling.wish.cache.stale_if_error.is_zero() || !is_outage(code) || filling.is_done() {
+            return None;
+        }
+        // Who has not been answered by the server itself may have no right to it, and a shadow serves nothing.
+        if !filling.wish.granted || !matches!(filling.to, To::Store(_)) {
             return None;
         }
         let wish = &filling.wish;
@@ -333,7 +341,7 @@ async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, R
     let epoch = session.worker.shared.names_changed();
     let at = Instant::now();
     let verdict = resolve::names(session, wish).await?;
-    let names = Names { schema: wish.schema.clone(), epoch, at, verdict };
+    let names = Names { schema: wish.schema.clone(), views: wish.cache.views, epoch, at, verdict };
     session.worker.shared.known_names.keep(wish.judged.digest.id, names.clone());
     wish.judged.keep_names(names);
     Ok(verdict)

@@ -97,6 +97,8 @@ pub(crate) enum Reads {
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     pub schema: Schema,
+    /// Asked for a rule that trusts each view, whatever is behind it.
+    pub views: bool,
     /// [`crate::Shared::names_changed`] before it was asked.
     pub epoch: u64,
     pub at: Instant,
@@ -190,12 +192,17 @@ impl Judged {
     }
 
     /// What is known of the names; `None`: the server must be asked.
-    pub fn names(&self, schema: &Schema, epoch: u64, now: Instant) -> Option<Result<Reads, Refusal>> {
+    pub fn names(
+        &self,
+        (schema, views): (&Schema, bool),
+        epoch: u64,
+        now: Instant,
+    ) -> Option<Result<Reads, Refusal>> {
         if self.facts.tables.is_empty() {
             return Some(Ok(Reads::Tables));
         }
         let beside = self.beside.lock();
-        let known = beside.names.iter().find(|known| known.schema == *schema)?;
+        let known = beside.names.iter().find(|known| known.schema == *schema && known.views == views)?;
         let believed = known.epoch == epoch && now.saturating_duration_since(known.at) < BELIEVED;
         believed.then_some(known.verdict)
     }
@@ -219,7 +226,7 @@ impl Judged {
 
     pub fn keep_names(&self, names: Names) {
         let mut beside = self.beside.lock();
-        beside.names.retain(|known| known.schema != names.schema);
+        beside.names.retain(|known| known.schema != names.schema || known.views != names.views);
         if beside.names.len() >= KEPT_BESIDE {
             beside.names.clear();
         }

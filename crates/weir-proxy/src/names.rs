@@ -16,8 +16,8 @@ const KEPT: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct KnownNames(Mutex<HashMap<Asked, Names>>);
 
-/// A digest, and the schema in which its names are.
-type Asked = (DigestId, Option<Box<[u8]>>);
+/// A digest, the schema in which its names are, and whether views are trusted.
+type Asked = (DigestId, Option<Box<[u8]>>, bool);
 
 impl KnownNames {
     pub fn keep(&self, digest: DigestId, names: Names) {
@@ -30,18 +30,18 @@ impl KnownNames {
         if known.len() >= KEPT {
             known.clear();
         }
-        known.insert((digest, schema), names);
+        known.insert((digest, schema, names.views), names);
     }
 
     /// The verdict, and how long ago it was asked for; `None`: the server would be asked.
     pub fn find(
         &self,
         digest: DigestId,
-        schema: Option<&[u8]>,
+        (schema, views): (Option<&[u8]>, bool),
         epoch: u64,
     ) -> Option<(Result<(), Refusal>, Duration)> {
         let known = self.0.lock();
-        let names = known.get(&(digest, schema.map(Box::from)))?;
+        let names = known.get(&(digest, schema.map(Box::from), views))?;
         let age = Instant::now().saturating_duration_since(names.at);
         (names.epoch == epoch && age < BELIEVED).then_some((names.verdict.map(|_| ()), age))
     }

@@ -201,13 +201,13 @@ impl Shared {
     }
 
     /// Whether answers to statements of this digest may be kept by what their names stand for, and how long ago the server was
-    /// asked for that; `None`: it would be asked.
+    /// asked for that; `None`: it would be asked. `views`: for a rule that trusts them.
     pub fn known_names(
         &self,
         digest: DigestId,
-        schema: Option<&[u8]>,
+        (schema, views): (Option<&[u8]>, bool),
     ) -> Option<(Result<(), Refusal>, Duration)> {
-        self.known_names.find(digest, schema, self.names_changed())
+        self.known_names.find(digest, (schema, views), self.names_changed())
     }
 
     /// What names stand for may have changed.

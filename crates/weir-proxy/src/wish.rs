@@ -4,6 +4,7 @@ use crate::doing::Doing;
 use crate::judged::{CacheHints, Found, Judged, Reads, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
+use crate::sharing::Sharing;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,6 +60,8 @@ struct Front {
     dialect: u64,
     results: u64,
     place: u64,
+    /// What a rule that trusts views keeps is not for others.
+    views: bool,
 }
 
 /// The last of these, and its bytes.
@@ -81,6 +84,7 @@ impl LastFront {
                 .protocol(front.protocol)
                 .dialect(front.dialect)
                 .session(&front.results.to_le_bytes())
+                .session(&[front.views.into()])
                 .server(&front.place.to_le_bytes())
                 .reader(reader);
             (self.front, self.user) = (Some(front), user.cloned());
@@ -246,11 +250,10 @@ impl Session {
             return Err(reason);
         }
         let place = self.place();
-        let shared = cache.share == CacheShare::Grants;
-        if hints.is_some_and(|hints| hints.wipe) {
+        if hints.is_some_and(|hints| hints.wipe) && self.may_read(&cache, judged) {
             // Also where the session is not served itself.
             if let Some(results) = self.results_id() {
-                let key = self.key(asked, results, place, shared);
+                let key = self.key(asked, results, place, &cache);
                 self.worker.shared.cache().wipe(&Selector::all().key(&key));
             }
         }
@@ -266,14 +269,13 @@ impl Session {
             Schema::Known(_) | Schema::None => {}
         }
         let results = self.results_id().ok_or(Refusal::SessionUnknown)?;
-        let key = self.key(asked, results, place, shared);
+        let key = self.key(asked, results, place, &cache);
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
         let epoch = self.worker.shared.names_changed();
         let now = Instant::now();
-        let reads = judged.names(&schema, epoch, now).transpose()?;
-        let user = &sharing.key.user;
-        // Who has not been answered by the server itself is, and then shares what others have asked for.
-        let granted = cache.share == CacheShare::User || judged.is_granted(user, &schema, epoch, now);
+        let reads = judged.names((&schema, cache.views), epoch, now).transpose()?;
+        // Who has not been answered by the server itself is.
+        let granted = self.may_read(&cache, judged);
         let scope = self.scope(judged, (rules, rule), &schema, reads).ok_or(Refusal::NoRule)?;
         let mut terms =
             Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
@@ -284,6 +286,16 @@ impl Session {
         let judged = Arc::clone(judged);
         let rule = (Arc::clone(rules), rule);
         Ok(Wish { judged, scope, rule, cache, terms, key, place, schema, epoch, granted, reads, floor })
+    }
+
+    /// Whether what the rule keeps is the user's own, or the server has lately let this user read it: then the user shares what others
+    /// have asked for.
+    pub(crate) fn may_read(&self, cache: &CacheRule, judged: &Judged) -> bool {
+        let granted = |sharing: &Sharing| {
+            let epoch = self.worker.shared.names_changed();
+            judged.is_granted(&sharing.key.user, sharing.wanted.schema(), epoch, Instant::now())
+        };
+        cache.share == CacheShare::User || self.sharing.as_deref().is_some_and(granted)
     }
 
     /// Which server answers, or would.
@@ -336,12 +348,12 @@ impl Session {
         Some(id)
     }
 
-    fn key(&self, asked: &Asked<'_>, results: u64, place: u64, shared: bool) -> Vec<u8> {
+    fn key(&self, asked: &Asked<'_>, results: u64, place: u64, rule: &CacheRule) -> Vec<u8> {
         let mut key = SPARE.take();
         let Some(sharing) = &self.sharing else { return key };
         let protocol = if asked.bound.is_some() { Protocol::Binary } else { Protocol::Text };
-        let user = (!shared).then_some(&sharing.key.user);
-        let front = Front { protocol, dialect: sharing.key.dialect, results, place };
+        let user = (rule.share == CacheShare::User).then_some(&sharing.key.user);
+        let front = Front { protocol, dialect: sharing.key.dialect, results, place, views: rule.views };
         let mut builder = FRONT.with_borrow_mut(|last| last.begin(front, user, &mut key));
         builder.statement(&asked.sql[trimmed_span(asked.sql, asked.mode)]);
         if let Some(Bound { types, values: (nulls, values), columns, .. }) = &asked.bound {

@@ -34,7 +34,9 @@ impl Session {
             }
             _ => false,
         };
-        if !still {
+        // However a transaction ends, what was written in it counts from then on: SET autocommit = 1 commits.
+        let committed = self.current.in_transaction && !self.walker.in_transaction();
+        if !still || committed {
             sharing.cache.wrote = Some(at);
         }
     }

@@ -78,15 +78,31 @@ fn what_names_stand_for_is_believed_for_a_time_and_until_something_changes() {
     let mut judgements = Judgements::new(1);
     let judged = of(&mut judgements, "SELECT c FROM t WHERE id=1").judged;
     let (schema, now) = (Schema::Known(b"s"[..].into()), Instant::now());
-    assert_eq!(judged.names(&schema, 0, now), None);
-    judged.keep_names(Names { schema: schema.clone(), epoch: 0, at: now, verdict: Ok(Reads::Tables) });
-    assert_eq!(judged.names(&schema, 0, now), Some(Ok(Reads::Tables)));
-    assert_eq!(judged.names(&Schema::None, 0, now), None);
-    assert_eq!(judged.names(&schema, 1, now), None);
-    assert_eq!(judged.names(&schema, 0, now + BELIEVED), None);
-    judged.keep_names(Names { schema: schema.clone(), epoch: 1, at: now, verdict: Err(Refusal::View) });
-    assert_eq!(judged.names(&schema, 1, now), Some(Err(Refusal::View)));
-    assert_eq!(of(&mut judgements, "SELECT 1").judged.names(&schema, 0, now), Some(Ok(Reads::Tables)));
+    assert_eq!(judged.names((&schema, false), 0, now), None);
+    judged.keep_names(Names {
+        schema: schema.clone(),
+        views: false,
+        epoch: 0,
+        at: now,
+        verdict: Ok(Reads::Tables),
+    });
+    assert_eq!(judged.names((&schema, false), 0, now), Some(Ok(Reads::Tables)));
+    assert_eq!(judged.names((&Schema::None, false), 0, now), None);
+    assert_eq!(judged.names((&schema, true), 0, now), None, "a rule that trusts views asks something else");
+    assert_eq!(judged.names((&schema, false), 1, now), None);
+    assert_eq!(judged.names((&schema, false), 0, now + BELIEVED), None);
+    judged.keep_names(Names {
+        schema: schema.clone(),
+        views: false,
+        epoch: 1,
+        at: now,
+        verdict: Err(Refusal::View),
+    });
+    assert_eq!(judged.names((&schema, false), 1, now), Some(Err(Refusal::View)));
+    assert_eq!(
+        of(&mut judgements, "SELECT 1").judged.names((&schema, false), 0, now),
+        Some(Ok(Reads::Tables))
+    );
 }
 
 #[test]

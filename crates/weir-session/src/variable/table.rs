@@ -105,11 +105,11 @@ pub(super) const TABLE: &[Row] = &[
     row("range_optimizer_max_mem_size", Numeric, ALL, NEVER),
     row("read_buffer_size", Numeric, ALL, ALL),
     row("read_rnd_buffer_size", Numeric, ALL, ALL),
-    row("session_track_gtids", Word, ALL, NEVER),
+    shows(row("session_track_gtids", Word, ALL, NEVER)),
     row("session_track_schema", Switch, ALL, ALL),
     row("session_track_state_change", Switch, ALL, ALL),
     row("session_track_system_variables", Quoted, ALL, ALL),
-    row("session_track_transaction_info", Word, ALL, ALL),
+    shows(row("session_track_transaction_info", Word, ALL, ALL)),
     row("sort_buffer_size", Numeric, ALL, ALL),
     shows(row("sql_auto_is_null", Switch, ALL, ALL)),
     // Behind max_join_size, which disturbs it.

@@ -7,7 +7,7 @@ use weir_admin::{
     Tried, Verdict,
 };
 use weir_cache::{Refusal, Selector};
-use weir_model::rule::{CacheMode, CacheShare, Rule, RuleCommand};
+use weir_model::rule::{CacheMode, CacheRule, CacheShare, Rule, RuleCommand};
 use weir_policy::{Connection, Outcome, Rewritten, RuleIndex, RuleSet, RuleVerdict, Statement, rule_kind};
 use weir_proxy::{CacheHints, Shared};
 use weir_sql::{
@@ -197,7 +197,7 @@ impl Read {
             Some(cache) => {
                 weir_proxy::text_refusal(cache, hints.as_ref(), &self.facts, rule_kind(self.text.kind()))
                     .or_else(|| self.in_system_schema())
-                    .or_else(|| self.known_names(shared)?.0.err())
+                    .or_else(|| self.known_names(shared, cache.views)?.0.err())
             }
         };
         let verdict = match (refusal, terms.map(|cache| cache.mode)) {
@@ -222,7 +222,11 @@ impl Read {
             stored,
             provided: match verdict {
                 Verdict::Refuse => Vec::new(),
-                _ => PROVIDED.map(str::to_owned).into_iter().chain([self.names_provided(shared)]).collect(),
+                _ => PROVIDED
+                    .map(str::to_owned)
+                    .into_iter()
+                    .chain([self.names_provided(shared, terms)])
+                    .collect(),
             },
         }
     }
@@ -233,15 +237,15 @@ impl Read {
     }
 
     /// What the server has said about the names, and how long ago; `None`: it would be asked.
-    fn known_names(&self, shared: &Shared) -> Option<(Result<(), Refusal>, Duration)> {
-        shared.known_names(self.digest.id, self.schema.as_deref().map(str::as_bytes))
+    fn known_names(&self, shared: &Shared, views: bool) -> Option<(Result<(), Refusal>, Duration)> {
+        shared.known_names(self.digest.id, (self.schema.as_deref().map(str::as_bytes), views))
     }
 
-    fn names_provided(&self, shared: &Shared) -> String {
+    fn names_provided(&self, shared: &Shared, terms: Option<&CacheRule>) -> String {
         let tables: Vec<String> =
             self.facts.tables.iter().map(|table| dotted(table.schema.as_deref(), &table.name)).collect();
         let tables = tables.join(", ");
-        match self.known_names(shared) {
+        match self.known_names(shared, terms.is_some_and(|cache| cache.views)) {
             _ if tables.is_empty() => "it names no table, so the server is asked about none".to_owned(),
             Some((_, age)) => format!(
                 "{tables}: may be cached, as the server said {} s ago; it is asked again after 60 s, or when tables or rights change",

@@ -90,6 +90,22 @@ async fn nothing_of_a_transaction_is_kept_or_served() {
 }
 
 #[tokio::test]
+async fn what_set_autocommit_commits_is_seen_by_its_session() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_auto_t", "ca_auto_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 4, mode, ALL);
+            let [mut one, mut two] = clients(&weir, name).await;
+            one.run("SET autocommit=0").await.unwrap();
+            one.run("UPDATE t SET v='mine' WHERE id=1").await.unwrap();
+            assert_eq!(value(&mut two, 1).await, "one", "{flavor:?} {mode}: kept before the commit");
+            one.run("SET autocommit=1").await.unwrap();
+            assert_eq!(value(&mut one, 1).await, "mine", "{flavor:?} {mode}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_session_sees_its_own_writes_at_once() {
     for (flavor, server) in &both() {
         table(server, "ca_own").await;

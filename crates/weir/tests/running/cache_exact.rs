@@ -209,8 +209,9 @@ async fn what_names_hide_is_looked_up_before_anything_is_kept() {
 
 #[tokio::test]
 async fn users_share_answers_where_the_rule_says_so_and_the_server_has_answered_both() {
-    let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", share = \"grants\"");
-    for (flavor, server) in &both() {
+    let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", stale_if_error = \"1h\", share = \"grants\"");
+    for flavor in Flavor::BOTH {
+        let server = &mut Server::start(flavor).unwrap();
         table(server, "ca_share").await;
         let mut admin = app(server.addr()).connect().await.unwrap();
         let mut users = String::new();
@@ -237,6 +238,41 @@ async fn users_share_answers_where_the_rule_says_so_and_the_server_has_answered_
             let refused = must_not.query("SELECT v FROM t WHERE id=1").await.unwrap();
             assert!(refused.err().is_some(), "{flavor:?}: {refused:?}");
         }
+        let wipe = must_not.query("/*wipe*/ SELECT v FROM t WHERE id=1").await.unwrap();
+        assert!(wipe.err().is_some(), "{flavor:?}: {wipe:?}");
+        assert_eq!(value(&mut first, 1).await, "one", "{flavor:?}: who may not read it does not wipe it");
+        // A server that cannot say so makes nobody's right of it.
+        let mut must_not = login("ca_share2").connect().await.unwrap();
+        server.kill9().unwrap();
+        assert_eq!(value(&mut may, 1).await, "one", "{flavor:?}");
+        let refused = must_not.query("SELECT v FROM t WHERE id=1").await.unwrap();
+        assert!(refused.err().is_some(), "{flavor:?}: {refused:?}");
+    }
+}
+
+/// A view that calls what changes: trusted by the rule of one user, and not by that of the other.
+#[tokio::test]
+async fn what_one_rule_trusts_is_not_for_others() {
+    let trusting = "[[user]]\nname = \"ca_views\"\npassword = \"views-pw\"\n[[rule]]\nname = \"trusting\"\n\
+        match = { user = \"ca_views\" }\ncache = { ttl = \"1h\", views = true }\n";
+    for (flavor, server) in &both() {
+        table(server, "ca_views").await;
+        for sql in [
+            "CREATE OR REPLACE VIEW ca_views.w AS SELECT CONCAT(v, RAND()) v FROM ca_views.t WHERE id=1",
+            "DROP USER IF EXISTS ca_views",
+            "CREATE USER ca_views IDENTIFIED BY 'views-pw'",
+            "GRANT SELECT ON ca_views.* TO ca_views",
+        ] {
+            change(server, sql).await;
+        }
+        let weir = sharing(server, 8, "", &format!("{trusting}{ALL}"));
+        let login = ConnectOptions::tcp(weir.addr(), "ca_views", "views-pw").database("ca_views");
+        let (mut trusts, [mut does_not]) = (login.connect().await.unwrap(), clients(&weir, "ca_views").await);
+        let sql = "SELECT v FROM w";
+        let kept = row(&mut trusts, sql).await;
+        assert_eq!(row(&mut trusts, sql).await, kept, "{flavor:?}: trusted");
+        let first = row(&mut does_not, sql).await;
+        assert_ne!(row(&mut does_not, sql).await, first, "{flavor:?}: not trusted");
     }
 }
 
