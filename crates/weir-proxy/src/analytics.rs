@@ -212,17 +212,23 @@ impl Analytics {
 
     /// The hash of a text, as far as it tells answers apart.
     pub fn text_key(&self, sql: &[u8], mode: LexMode) -> u64 {
-        let mut hasher = self.keys.build_hasher();
-        hasher.write(&sql[trimmed_span(sql, mode)]);
-        hasher.finish()
+        self.key(0, &sql[trimmed_span(sql, mode)])
     }
 
-    /// The same with what is bound to it.
-    pub fn bound_key(&self, text: u64, bound: (&[u8], &[u8])) -> u64 {
+    /// The same with what is bound to it: NULLs and values, as they stand in an execution.
+    #[inline]
+    pub fn bound_key(&self, text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
+        // Most have at most eight parameters.
+        let nulls = if let [nulls] = nulls { u64::from(*nulls) } else { self.key(0, nulls) };
+        self.key(text ^ nulls, values)
+    }
+
+    /// A hash of bytes that come with a number.
+    #[inline]
+    pub fn key(&self, with: u64, bytes: &[u8]) -> u64 {
         let mut hasher = self.keys.build_hasher();
-        hasher.write_u64(text);
-        hasher.write(bound.0);
-        hasher.write(bound.1);
+        hasher.write_u64(with);
+        hasher.write(bytes);
         hasher.finish()
     }
 

@@ -205,16 +205,20 @@ impl Session {
         }
     }
 
-    /// A statement was answered so; `queue_ns` is in the total already. `text` is what [`Session::log_text`] kept of it.
+    /// A statement was answered so; `queue_ns` is in the total already.
     #[inline]
-    pub(crate) fn logged(&mut self, call: &Call, text: Option<Vec<u8>>) {
+    pub(crate) fn logged(&mut self, call: &Call) {
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            self.log(why, call, text);
+            self.log(why, call);
+        }
+        if self.tally.text.is_some() {
+            self.tally.text = None;
         }
     }
 
     #[cold]
-    fn log(&mut self, why: LoggedFor, call: &Call, text: Option<Vec<u8>>) {
+    fn log(&mut self, why: LoggedFor, call: &Call) {
+        let text = self.tally.text.take();
         if !matches!(self.current.command, com::QUERY | com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
             return;
         }

@@ -70,10 +70,30 @@ pub(crate) struct Kept {
     /// Its digest, and the hash of its text.
     spot: Option<(Spot, u64)>,
     params: u16,
-    /// A parameter is of the type TIME, as it was bound last.
-    binds_time: bool,
+    types: Types,
     /// COM_STMT_SEND_LONG_DATA has come for it: its executions do not hold all their values.
     is_long: bool,
+}
+
+/// The types of a prepared statement's parameters, as they were bound last.
+#[derive(Debug, Clone, Copy, Default)]
+struct Types {
+    /// A hash of them.
+    key: u64,
+    /// One is TIME.
+    time: bool,
+}
+
+impl Types {
+    /// They come anew.
+    #[inline]
+    fn bind(&mut self, analytics: &Analytics, types: &[u8], flags: Caps) {
+        let key = analytics.key(0, types);
+        if key != self.key {
+            let named = flags & caps::QUERY_ATTRIBUTES != 0;
+            *self = Self { key, time: has_type(types, named, TYPE_TIME) };
+        }
+    }
 }
 
 impl Tally {
@@ -175,7 +195,7 @@ impl Tally {
     /// What there is to keep of a statement that was just prepared.
     pub fn prepared(&mut self, id: u32, noted: Noted, params: u16) -> Kept {
         self.last_prepared = id;
-        Kept { noted, spot: self.preparing.take(), params, binds_time: false, is_long: false }
+        Kept { noted, spot: self.preparing.take(), params, types: Types::default(), is_long: false }
     }
 
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
@@ -316,24 +336,22 @@ impl Session {
 
     /// The command at hand executes a prepared statement; `whole` is its payload, if it is all there.
     pub(crate) fn tally_execution(&mut self, id: Option<u32>, whole: Option<&[u8]>) {
-        (self.tally.slot, self.tally.ask, self.tally.executes) = (None, Ask::No, None);
         let flags = self.client_caps;
         let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
         let kept = id.and_then(|id| Some((id, self.statements.get_mut(&id)?)));
-        let Some((id, Kept { spot: Some((spot, text)), params, noted, binds_time, is_long })) = kept else {
+        let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long })) = kept else {
             return;
         };
         let (text, params, is_long) = (*text, *params, *is_long);
         self.tally.executes = Some((id, *noted));
-        // The types count only where they come anew with each execution: seldom does the same program bind others.
         let key = |analytics: &Analytics| {
             let payload = whole.filter(|payload| payload.first() == Some(&com::STMT_EXECUTE))?;
             let execute = Execute::parse(payload, params, flags).ok()?;
-            if let Some(types) = execute.types {
-                *binds_time = has_type(types, flags & caps::QUERY_ATTRIBUTES != 0, TYPE_TIME);
+            if let Some(bound) = execute.types {
+                types.bind(analytics, bound, flags);
             }
-            let refused = is_long || *binds_time || cursor_flags(payload) != 0;
-            (!refused).then(|| analytics.bound_key(text, execute.values(payload)))
+            let refused = is_long || types.time || cursor_flags(payload) != 0;
+            (!refused).then(|| analytics.bound_key(text ^ types.key, execute.values(payload)))
         };
         let found = with_sender(
             (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
@@ -394,7 +412,6 @@ impl Session {
     pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64) {
         // What the client was told, where Weir has put that in the place of the server's.
         let error = self.tally.error.take().or(self.walker.error());
-        let text = self.tally.text.take();
         let source = std::mem::take(&mut self.tally.source);
         let ask = std::mem::take(&mut self.tally.ask);
         let Some(slot) = self.tally.slot else { return };
@@ -431,7 +448,7 @@ impl Session {
         if self.tally.watch.is_some() {
             self.watched(slot, server_ns, might_hit);
         }
-        self.logged(&call, text);
+        self.logged(&call);
     }
 
     /// Weir, or its cache, has answered.
@@ -439,7 +456,6 @@ impl Session {
     pub(crate) fn tally_own(&mut self, total_ns: u64, bytes_in: u64, bytes_out: u64) {
         let tally = &mut self.tally;
         (tally.ask, tally.watch) = (Ask::No, None);
-        let text = tally.text.take();
         let (rows_sent, error) = (std::mem::take(&mut tally.rows), tally.error.take());
         let saved_ns = std::mem::take(&mut tally.saved_ns);
         let source = match std::mem::take(&mut tally.source) {
@@ -463,6 +479,6 @@ impl Session {
         if let Some(slot) = tally.slot {
             here(|analytics| analytics.count(slot, &call));
         }
-        self.logged(&call, text);
+        self.logged(&call);
     }
 }

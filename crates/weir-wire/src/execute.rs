@@ -10,6 +10,8 @@ use crate::lenenc::Reader;
 const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 /// SEND_TYPES_TO_SERVER of COM_STMT_BULK_EXECUTE.
 const SEND_TYPES: u16 = 128;
+/// Where the bitmap of NULLs begins without query attributes: behind the command, the statement's id, the flags and the number of iterations.
+const BITMAP_AT: usize = 1 + 4 + 1 + 4;
 
 /// Where the types of the parameters stand in an execution, or would stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +40,32 @@ impl<'a> Execute<'a> {
     ///
     /// # Errors
     /// [`Malformed`] when it ends before its types do.
+    #[inline]
     pub fn parse(payload: &'a [u8], params: u16, flags: Caps) -> Result<Self, Malformed> {
+        let is_execute = payload.first() == Some(&command::STMT_EXECUTE);
+        match is_execute && flags & caps::QUERY_ATTRIBUTES == 0 {
+            true => Self::unnamed(payload, usize::from(params)).ok_or(Malformed("COM_STMT_EXECUTE")),
+            false => Self::read(payload, params, flags),
+        }
+    }
+
+    /// A COM_STMT_EXECUTE without query attributes: all but the values has a known length.
+    #[inline]
+    fn unnamed(payload: &'a [u8], params: usize) -> Option<Self> {
+        let (head, _) = payload.split_first_chunk::<BITMAP_AT>()?;
+        let [_, a, b, c, d, ..] = *head;
+        let id = u32::from_le_bytes([a, b, c, d]);
+        if params == 0 {
+            return Some(Self { id, types: None, flag: None });
+        }
+        let at = BITMAP_AT + params.div_ceil(8);
+        let bound = *payload.get(at)? != 0;
+        let types_at = at + 1;
+        let types = if bound { Some(payload.get(types_at..types_at + 2 * params)?) } else { None };
+        Some(Self { id, types, flag: Some(Flag { at, set: 1, types_at }) })
+    }
+
+    fn read(payload: &'a [u8], params: u16, flags: Caps) -> Result<Self, Malformed> {
         let short = Malformed("COM_STMT_EXECUTE");
         let Some(([command, id @ ..], rest)) = payload.split_first_chunk::<5>() else { return Err(short) };
         let (id, mut r) = (u32::from_le_bytes(*id), Reader::new(rest, "COM_STMT_EXECUTE"));
@@ -86,10 +113,9 @@ impl<'a> Execute<'a> {
     /// What tells this execution from others of its statement, beside the types: everything before them (the bitmap of NULLs)
     /// and behind them (the values). Equal bytes mean equal parameters, if the types are equal too.
     pub fn values<'p>(&self, payload: &'p [u8]) -> (&'p [u8], &'p [u8]) {
-        let behind_id = 1 + 4 + 1 + 4;
-        let Some(flag) = self.flag else { return (payload.get(behind_id..).unwrap_or_default(), &[]) };
+        let Some(flag) = self.flag else { return (payload.get(BITMAP_AT..).unwrap_or_default(), &[]) };
         let from = flag.types_at + self.types.map_or(0, <[u8]>::len);
-        (payload.get(behind_id..flag.at).unwrap_or_default(), payload.get(from..).unwrap_or_default())
+        (payload.get(BITMAP_AT..flag.at).unwrap_or_default(), payload.get(from..).unwrap_or_default())
     }
 
     /// The payload for a statement of another id, with `types` put in if given (they must not stand there already).

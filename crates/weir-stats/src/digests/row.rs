@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use weir_model::DigestId;
 
 use super::call::{Call, Source};
-use super::spread::Spread;
+use super::spread::{Place, Spread};
 use super::sums::{REASONS, Sums};
 use crate::counter::Counter;
 
@@ -96,9 +96,13 @@ impl Counts {
         self.bytes_out.add(call.bytes_out);
         self.rows_sent.add(call.rows_sent);
         self.last_seen.set(call.at);
-        self.total.record(call.total_ns);
-        if call.server_ns != 0 {
-            self.server.record(call.server_ns);
+        let place = Place::of(call.total_ns);
+        self.total.record_at(place, call.total_ns);
+        match call.server_ns {
+            0 => {}
+            // It did not wait, nor was the client waited for.
+            same if same == call.total_ns => self.server.record_at(place, same),
+            other => self.server.record(other),
         }
         let special = call.rows_affected | call.queue_ns;
         if special != 0 || call.error.is_some() || call.source != Source::Server {

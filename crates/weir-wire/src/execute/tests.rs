@@ -57,4 +57,17 @@ proptest! {
             prop_assert!(out.len() >= bytes.len());
         }
     }
+
+    /// The short way without query attributes finds what the long one does.
+    #[test]
+    fn both_ways_agree(rest in prop::collection::vec(prop_oneof![Just(0u8), Just(1), any::<u8>()], 0..40), params in 0u16..20) {
+        let mut bytes = vec![command::STMT_EXECUTE];
+        bytes.extend(rest);
+        let found = Execute::parse(&bytes, params, 0);
+        prop_assert_eq!(found.is_ok(), Execute::read(&bytes, params, 0).is_ok());
+        if let (Ok(found), Ok(read)) = (found, Execute::read(&bytes, params, 0)) {
+            prop_assert_eq!(found, read);
+            prop_assert_eq!(found.values(&bytes), read.values(&bytes));
+        }
+    }
 }
