@@ -6,7 +6,6 @@
 use crate::analytics::{Ask, here};
 use crate::fill::PLAIN_FLAGS;
 use crate::session::Session;
-use crate::sharing::Sharing;
 use std::hash::{DefaultHasher, Hasher};
 use weir_sql::StatementKind;
 use weir_stats::advice::{Outcome, Sample, Seen};
@@ -53,11 +52,14 @@ impl Session {
             // The cache would not be asked, or has been asked.
             return;
         }
+        let sample = sample.apart(self.apart());
+        let started = self.current.started;
         let wrote = match &self.sharing {
+            // It is not served.
+            _ if self.is_unsure() => Some(started),
             Some(sharing) => sharing.cache.wrote,
             None => self.tally.wrote,
         };
-        let started = self.current.started;
         self.tally.watch = match here(|analytics| analytics.skips(sample, started, wrote)) {
             Some(false) => {
                 let limit = self.worker.shared.cache().max_entry();
@@ -65,6 +67,43 @@ impl Session {
             }
             _ => None,
         };
+    }
+
+    /// What tells its answers from those to the same statement, beside what its key holds already: the server, and of a session with a
+    /// connection of its own how it has logged in and what it has set.
+    fn apart(&self) -> u64 {
+        if self.sharing.is_some() {
+            return self.place();
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.server.place.generation());
+        hasher.write_u8(self.charset_id);
+        hasher.write_u64(self.followed.state().unwrap_or_default());
+        hasher.finish()
+    }
+
+    /// Its state speaks against it, or is not known.
+    fn is_unsure(&self) -> bool {
+        match self.sharing.as_deref() {
+            Some(sharing) => self.state_refusal().is_some() || !sharing.wanted.is_known(),
+            None => self.followed.state().is_err(),
+        }
+    }
+
+    /// A session with a connection of its own sends a statement as text.
+    #[inline]
+    pub(crate) fn follow(&mut self, kind: StatementKind, sql: &[u8]) {
+        if self.sharing.is_none() {
+            self.followed.takes(kind, sql);
+        }
+    }
+
+    /// It executes one that was prepared.
+    #[inline]
+    pub(crate) fn follow_execution(&mut self, kind: StatementKind) {
+        if self.sharing.is_none() {
+            self.followed.executes(kind);
+        }
     }
 
     /// Whether the statement at hand stood in no transaction.
@@ -80,8 +119,7 @@ impl Session {
     pub(crate) fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
         let Some(watch) = self.tally.watch.take().filter(|_| counts) else { return };
         let Watch { sample, hasher, bytes, limit } = *watch;
-        let refused = |sharing: &Sharing| self.state_refusal().is_some() || !sharing.wanted.is_known();
-        let about_state = self.sharing.as_deref().is_some_and(refused);
+        let about_state = self.is_unsure();
         let plain = self.walker.error().is_none()
             && self.walker.ended_rows()
             && self.walker.status() & !PLAIN_FLAGS == 0

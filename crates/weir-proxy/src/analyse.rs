@@ -7,8 +7,8 @@ use crate::sharing::Known;
 use std::ops::Range;
 use weir_session::{Effect, PinReason, PinSet, Replay, Schema, with_statement};
 use weir_sql::{
-    CharsetClass, Classified, ClientCharset, Facts, Keyword, Kill, KillTarget, Statement, StatementKind,
-    WeirCommand, parse_kill, quick,
+    CharsetClass, Classified, ClientCharset, Facts, Keyword, Kill, KillTarget, LexMode, Statement,
+    StatementKind, WeirCommand, parse_kill, quick,
 };
 use weir_wire::attributes::statement_offset;
 use weir_wire::command::QUERY;
@@ -73,31 +73,19 @@ impl Session {
         let mode = self.lex_mode();
         if let Some(known) = self.tally_text(sql, mode) {
             self.forgettable &= known.forgettable;
+            self.follow(known.kind, sql);
             return Asked { noted: Some(Noted { kind: known.kind, charset: None }), ..plain(&[]) };
         }
         let look = quick(sql, mode, MULTI);
         let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
-            if look.leading == Some(Keyword::Set) {
-                let facts = Facts::of(sql, mode, MULTI);
-                self.forgettable &= with_statement(&facts, sql, |set| set.pins.without(OF_A_SET).is_empty());
-                return Asked { noted: Some(self.noted_of(&facts, sql)), ..plain(text) };
-            }
-            let forgettable = is_forgettable(look.leading);
-            self.forgettable &= forgettable;
-            let enters = match look.leading {
-                Some(Keyword::Use | Keyword::Execute) => schema_after(&Facts::of(sql, mode, MULTI), sql),
-                _ => {
-                    let kind = Statement::classify(sql, mode, MULTI).kind;
-                    self.tally_plain(Plain { kind, forgettable });
-                    None
-                }
-            };
-            return Asked { enters, ..plain(text) };
+            let (noted, enters) = self.quickly(look.leading, sql, mode);
+            return Asked { noted, enters, ..plain(text) };
         }
         self.forgettable = false;
         let facts = Facts::of(sql, mode, MULTI);
         let (noted, found) = (self.noted_of(&facts, sql), facts.classified);
+        self.follow(found.kind, sql);
         let enters = schema_after(&facts, sql);
         if found.weir == Some(WeirCommand::ShowSession) {
             return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
@@ -121,6 +109,32 @@ impl Session {
             None => Meaning::ForServer,
         };
         Asked { meaning, local_infile: found.local_infile, text, noted: Some(noted), enters }
+    }
+
+    /// What is noted of a statement that says by its first word what it does, and the schema that it enters.
+    fn quickly(
+        &mut self,
+        leading: Option<Keyword>,
+        sql: &[u8],
+        mode: LexMode,
+    ) -> (Option<Noted>, Option<Schema>) {
+        if leading == Some(Keyword::Set) {
+            let facts = Facts::of(sql, mode, MULTI);
+            self.follow(facts.kind(), sql);
+            self.forgettable &= with_statement(&facts, sql, |set| set.pins.without(OF_A_SET).is_empty());
+            return (Some(self.noted_of(&facts, sql)), None);
+        }
+        let forgettable = is_forgettable(leading);
+        self.forgettable &= forgettable;
+        if let Some(Keyword::Use | Keyword::Execute) = leading {
+            let facts = Facts::of(sql, mode, MULTI);
+            self.follow(facts.kind(), sql);
+            return (None, schema_after(&facts, sql));
+        }
+        let kind = Statement::classify(sql, mode, MULTI).kind;
+        self.follow(kind, sql);
+        self.tally_plain(Plain { kind, forgettable });
+        (None, None)
     }
 
     /// The same for a session that needs all the facts anyway; they are kept for it. `None`: the statement is about Weir or its
@@ -174,6 +188,7 @@ impl Session {
         let Ok(offset) = statement_offset(so_far, self.server.caps) else { return };
         let found = Statement::classify(&so_far[offset..], self.lex_mode(), false);
         self.forgettable = false;
+        self.follow(StatementKind::Other, &[]);
         self.current.local_infile = found.local_infile;
         self.current.noted = Some(Noted { kind: StatementKind::Other, charset: None });
     }

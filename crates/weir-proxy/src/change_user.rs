@@ -134,6 +134,7 @@ fn adopt(session: &mut Session, request: &ChangeUser, ok: &[u8]) {
     let shown = std::mem::replace(&mut session.tally.shown, Schema::None);
     session.tally = session.tally.anew();
     session.tally.shown = shown;
+    session.followed.reset();
     if let Some(charset) = request.charset {
         session.login_charset = CharsetClass::from_collation_id(charset);
         // A collation beyond 255 cannot be named in a login; the plan sets it.

@@ -97,6 +97,7 @@ impl Session {
             com::RESET_CONNECTION if self.sharing.is_none() => {
                 self.statements.clear();
                 self.ruled.all_closed();
+                self.followed.reset();
                 // MySQL goes back to the global character sets, MariaDB to those of the login.
                 self.charset = match self.server.family {
                     ServerFamily::MySql => {
@@ -381,6 +382,9 @@ impl Session {
                     let noted = || self.statements.get(&id).map(|kept| kept.noted);
                     self.tally.executes(id).or_else(noted)
                 });
+                if let Some(noted) = self.current.noted {
+                    self.follow_execution(noted.kind);
+                }
                 let uses = self.current.noted.is_some_and(|noted| noted.kind == StatementKind::Use);
                 self.ruled.enters(uses.then_some(Schema::Unknown));
             }

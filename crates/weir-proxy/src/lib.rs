@@ -27,6 +27,7 @@ mod doing;
 mod down;
 mod exchange;
 mod fill;
+mod followed;
 mod foreign;
 mod found_rows;
 mod greet;

@@ -16,6 +16,7 @@ use crate::attach::{attach, stopped};
 use crate::backend::Backend;
 use crate::change_user::change_user;
 use crate::down::SERVER_LOST;
+use crate::followed::Followed;
 use crate::live::Birth;
 use crate::login::{Identity, LoggedIn};
 use crate::long::Room;
@@ -163,6 +164,8 @@ pub(crate) struct Session {
     pub statements: HashMap<u32, Kept, foldhash::fast::RandomState>,
     /// What is counted of its statements' digests.
     pub tally: Tally,
+    /// Its state, where it has a connection of its own and nobody else follows it.
+    pub followed: Followed,
     pub limits: Arc<Limits>,
     pub watchdog: Watchdog,
     pub identity: Arc<Identity>,
@@ -239,6 +242,7 @@ impl Session {
             ruled: Ruled::new(schema),
             statements: HashMap::default(),
             tally,
+            followed: Followed::default(),
             limits: Arc::clone(&settings.limits),
             watchdog: Watchdog::default(),
             identity,

@@ -81,6 +81,11 @@ fn digests(shared: &Shared, list: &mut Vec<Extra>) {
             kind: Kind::Counter,
             ..gauge("weir_digests_evicted_total", "Rows that made room for others.", usage.evicted as f64)
         },
+        gauge(
+            "weir_advisor_memory_bytes",
+            "Memory of what the cache advisor watches.",
+            digests.advice_bytes() as f64,
+        ),
     ]);
 }
 

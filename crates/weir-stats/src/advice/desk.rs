@@ -56,6 +56,7 @@ struct State {
     next_serial: u64,
     keys: usize,
     hand: usize,
+    tended: usize,
     knocks: [u64; KNOCKS],
 }
 
@@ -94,9 +95,12 @@ impl Desk {
         let (calls, server_ns) = (std::mem::take(&mut gate.calls), std::mem::take(&mut gate.server_ns));
         let Some((at, serial)) = gate.line.filter(|_| calls > 0) else { return };
         let mut state = self.state.lock();
-        if let Some(growing) = state.lines.get_mut(at as usize).filter(|line| line.serial == serial) {
-            growing.line.calls += calls;
-            growing.line.server_ns += server_ns;
+        let State { lines, keys, .. } = &mut *state;
+        if let Some(growing) = lines.get_mut(at as usize).filter(|line| line.serial == serial) {
+            let before = growing.keys();
+            growing.count(calls, server_ns);
+            growing.tell(gate);
+            *keys = *keys + growing.keys() - before;
         }
     }
 
@@ -130,14 +134,15 @@ impl Desk {
         };
         let State { lines, keys, .. } = &mut *state;
         let Some(growing) = lines.get_mut(at as usize) else { return Sure::default() };
-        growing.line.calls += calls;
-        growing.line.server_ns += server_ns;
+        let before = growing.keys();
+        growing.count(calls, server_ns);
+        growing.tend(seen.asked_us, self.limits.keys_each);
         gate.line = Some((at, growing.serial));
         if !growing.watches(seen.key) {
+            *keys = *keys + growing.keys() - before;
             growing.tell(gate);
             return Sure::default();
         }
-        let before = growing.keys();
         let sure = growing.run(seen, skipped);
         if growing.is_costly() {
             growing.halve();
@@ -147,6 +152,7 @@ impl Desk {
         }
         growing.tell(gate);
         *keys = *keys + growing.keys() - before;
+        state.tend_another(seen.asked_us, self.limits.keys_each);
         state.make_room(self.limits.keys);
         Sure { until_us: sure.until_us.min(seen.asked_us + self.limits.gap_us), ..sure }
     }
@@ -155,7 +161,16 @@ impl Desk {
 impl State {
     fn new(seed: u64) -> Self {
         let places = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(seed));
-        Self { seed, lines: Vec::new(), places, next_serial: 0, keys: 0, hand: 0, knocks: [0; KNOCKS] }
+        Self {
+            seed,
+            lines: Vec::new(),
+            places,
+            next_serial: 0,
+            keys: 0,
+            hand: 0,
+            tended: 0,
+            knocks: [0; KNOCKS],
+        }
     }
 
     /// The line of a statement, which is made if there is none. Where that takes another's place it must have come before.
@@ -205,6 +220,16 @@ impl State {
             }
         }
         victim
+    }
+
+    /// Another line each time: of one itself nothing may be watched that comes.
+    fn tend_another(&mut self, now: u64, keys_each: usize) {
+        self.tended = (self.tended + 1) % self.lines.len().max(1);
+        if let Some(growing) = self.lines.get_mut(self.tended) {
+            let before = growing.keys();
+            growing.tend(now, keys_each);
+            self.keys = self.keys + growing.keys() - before;
+        }
     }
 
     /// Halves the lines with the most keys until all of them together are few enough.

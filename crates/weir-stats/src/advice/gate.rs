@@ -42,6 +42,16 @@ pub struct Sample {
     pub key: u64,
 }
 
+impl Sample {
+    /// One of the same statement under other circumstances, of which `apart` is a hash; under none it is 0. Both are in the sample, or none:
+    /// that is decided by the upper half of the key.
+    #[must_use]
+    pub fn apart(self, apart: u64) -> Self {
+        let mixed = apart.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        Self { key: self.key ^ mixed }
+    }
+}
+
 /// The gates of one worker.
 #[derive(Debug)]
 pub struct Gates {

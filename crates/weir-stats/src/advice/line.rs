@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::LADDER;
 use super::gate::Gate;
 use super::hot::{HotKeys, MOST};
+use super::prediction::merged;
 use crate::digests::{DigestText, Origin};
 
 /// Executions of a line that are watched before their number is held against all.
@@ -18,6 +19,11 @@ const LOOKED_AT: u64 = 512;
 const HOT: u64 = 2;
 /// It keeps about so many keys at least.
 const LEAST: usize = 64;
+/// It is looked so seldom whether all keys can be watched again, in microseconds: as long as any answer is stored.
+const TENDED: u64 = LADDER[LADDER.len() - 1];
+/// Executions that come in a row of which none was watched where none is in the sample: of a key that is, one is watched in each
+/// [`super::Limits::gap_us`].
+const UNSEEN: u64 = 1 << 18;
 
 /// One execution that was watched.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +123,23 @@ pub struct Line {
     pub tiers: [Tier; LADDER.len()],
 }
 
+impl Line {
+    fn none((digest, origin): (Arc<DigestText>, Arc<Origin>), now: u64) -> Self {
+        Self {
+            digest,
+            origin,
+            calls: 0,
+            server_ns: 0,
+            fresh_ns: 0.0,
+            keys: 0,
+            one_of: 1,
+            first_us: now,
+            last_us: now,
+            tiers: [Tier::default(); LADDER.len()],
+        }
+    }
+}
+
 /// How long it is sure that the same key is a hit under every TTL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sure {
@@ -138,6 +161,12 @@ pub(super) struct Growing {
     watched: u64,
     look_at: u64,
     calls_then: u64,
+    /// What was told of the time before all keys were watched again.
+    before: Option<Box<Line>>,
+    /// When it was last looked whether they should be, and `line.calls` then; and what was called since one was watched.
+    tended_us: u64,
+    tended_calls: u64,
+    unseen: u64,
     /// Those that are always watched.
     hot: HashMap<u64, Key, foldhash::fast::FixedState>,
     told_hot: Option<Arc<HotKeys>>,
@@ -146,18 +175,7 @@ pub(super) struct Growing {
 
 impl Growing {
     pub fn new(serial: u64, (digest, origin): (Arc<DigestText>, Arc<Origin>), now: u64) -> Self {
-        let line = Line {
-            digest,
-            origin,
-            calls: 0,
-            server_ns: 0,
-            fresh_ns: 0.0,
-            keys: 0,
-            one_of: 1,
-            first_us: now,
-            last_us: now,
-            tiers: [Tier::default(); LADDER.len()],
-        };
+        let line = Line::none((digest, origin), now);
         let hasher = foldhash::fast::FixedState::with_seed(serial);
         Self {
             line,
@@ -167,6 +185,10 @@ impl Growing {
             watched: 0,
             look_at: FREE,
             calls_then: 0,
+            before: None,
+            tended_us: now,
+            tended_calls: 0,
+            unseen: 0,
             hot: HashMap::with_hasher(hasher.clone()),
             told_hot: None,
             keys: HashMap::with_hasher(hasher),
@@ -197,6 +219,7 @@ impl Growing {
     /// Runs one execution, and `skipped` ones of the same key before it which were hits under every TTL. Returns until when the
     /// next are hits as well.
     pub fn run(&mut self, seen: &Seen, skipped: u64) -> Sure {
+        self.unseen = 0;
         let line = &mut self.line;
         line.last_us = line.last_us.max(seen.answered_us);
         let (key, scale) = match self.hot.get_mut(&seen.key) {
@@ -260,6 +283,57 @@ impl Growing {
         calls < LOOKED_AT * ONE_IN && self.keys.len() >= 2 * LEAST
     }
 
+    /// A worker has counted these executions. Where so many come of which none is in the sample, there are few keys, and all of them are
+    /// watched from now on.
+    pub fn count(&mut self, calls: u64, server_ns: u64) {
+        self.line.calls += calls;
+        self.line.server_ns += server_ns;
+        self.unseen += calls;
+        if self.shift > 0 && self.unseen >= UNSEEN.max((LEAST as u64) << self.shift.min(40)) {
+            self.begin_anew(self.line.last_us);
+        }
+    }
+
+    /// Watches all keys again where few are left of those that were so many: once in an hour it is looked. `keys_each` is how many there
+    /// may be.
+    pub fn tend(&mut self, now: u64, keys_each: usize) {
+        if now < self.tended_us.saturating_add(TENDED) {
+            return;
+        }
+        let calls = self.line.calls - self.tended_calls;
+        (self.tended_us, self.tended_calls) = (now, self.line.calls);
+        if self.shift == 0 {
+            return;
+        }
+        // One that came within the hour was stored in the hour before at the earliest.
+        let is_left = |key: &&Key| key.fills[LADDER.len() - 1].until(2 * TENDED) > now;
+        let left = self.keys.values().chain(self.hot.values()).filter(is_left).count();
+        if calls <= keys_each as u64 || left < LEAST / 2 {
+            self.begin_anew(now);
+        }
+    }
+
+    /// What was told so far stays told. The cache of those that were not watched is empty as it seems, for their first time.
+    fn begin_anew(&mut self, now: u64) {
+        let mut told = self.told();
+        (told.keys, told.one_of) = (0, 1);
+        told.tiers.iter_mut().for_each(|tier| (tier.entries, tier.bytes) = (0.0, 0.0));
+        self.before = Some(Box::new(told));
+        self.keys.extend(self.hot.drain());
+        self.keys.retain(|_, key| key.fills[LADDER.len() - 1].until(TENDED) > now);
+        self.keys.shrink_to(2 * self.keys.len());
+        for key in self.keys.values_mut() {
+            (key.calls, key.misses) = (0, [0; LADDER.len()]);
+        }
+        self.told_hot = None;
+        let Line { digest, origin, first_us, last_us, .. } = &self.line;
+        let (digest, origin) = (Arc::clone(digest), Arc::clone(origin));
+        self.line = Line { last_us: *last_us, ..Line::none((digest, origin), *first_us) };
+        (self.shift, self.looked_at, self.unseen) = (0, 0, 0);
+        (self.watched, self.look_at, self.calls_then) = (0, FREE, 0);
+        (self.tended_us, self.tended_calls) = (now, 0);
+    }
+
     /// Watches half of its keys from now on.
     pub fn halve(&mut self) {
         if self.shift == 0 {
@@ -291,6 +365,12 @@ impl Growing {
 
     /// What it comes to.
     pub fn told(&self) -> Line {
+        let line = self.told_of_now();
+        merged(self.before.as_deref().into_iter().chain([&line])).unwrap_or(line)
+    }
+
+    /// The same since all keys were watched.
+    fn told_of_now(&self) -> Line {
         let mut line = self.line.clone();
         let all = f64::from(self.shift).exp2();
         (line.keys, line.one_of) = (self.keys.len() + self.hot.len(), 1 << self.shift.min(63));

@@ -347,3 +347,70 @@ fn the_best_saves_most_of_what_is_hardly_ever_stale() {
     assert_eq!(best(&all[3..], 0.01), None);
     assert_eq!(best(&[p(1, 0.0, 0.0)], 0.01), None);
 }
+
+/// So many executions of so many keys in turn, one after the other with this pause.
+fn turns(bench: &mut Bench, keys: std::ops::Range<u64>, count: u64, pause_us: u64) {
+    for n in 0..count {
+        let key = spread(keys.start + n % (keys.end - keys.start));
+        let outcome = Outcome::Kept { hash: 1, bytes: 100 };
+        bench.run(&Step { pause_us, key, took_us: 100, outcome, wrote_before_us: None });
+    }
+}
+
+const HOUR_US: u64 = LADDER[5];
+
+#[test]
+fn all_keys_are_watched_again_when_few_are_left() {
+    // Another line comes all the time, so that time is known to pass.
+    for (name, others) in [("alone", false), ("beside another", true)] {
+        let desk = Desk::new(Limits::default(), 1);
+        let mut bench = Bench::at(Arc::clone(&desk));
+        turns(&mut bench, 0..100_000, 200_000, 50);
+        let crowded = bench.line();
+        assert!(crowded.one_of >= 64, "{name}: one of {}", crowded.one_of);
+        // Ten keys that are not in the sample.
+        let first = (1_000_000..).find(|n| (0..10).all(|i| spread(n + i).leading_zeros() < 3)).unwrap();
+        let mut other = Bench::at(Arc::clone(&desk));
+        other.slot = slot(&mut other.writer, 2);
+        for _ in 0..8 {
+            let calls = if others { 300 } else { 50_000 };
+            turns(&mut bench, first..first + 10, calls, HOUR_US / calls);
+            other.now = bench.now;
+            if others {
+                turns(&mut other, 0..1, 1, 1);
+            }
+        }
+        bench.gates.tell();
+        let line = desk.lines().into_iter().next().unwrap();
+        assert_eq!(line.one_of, 1, "{name}");
+        assert!(line.keys >= 10, "{name}: {} keys", line.keys);
+        let calls = if others { 202_400 } else { 600_000 };
+        assert_eq!(line.calls, calls, "{name}: nothing of before is forgotten");
+        // Half of the first calls were hits, and nearly all behind them.
+        let expected = 100_000.0 + (calls - 200_000) as f64;
+        let hits = line.predictions()[5].hits;
+        assert!((hits - expected).abs() < expected * 0.03, "{name}: {hits} of {expected}");
+    }
+}
+
+#[test]
+fn a_line_that_is_as_busy_as_before_goes_on_with_its_sample() {
+    let mut bench = Bench::new(Limits::default());
+    turns(&mut bench, 0..100_000, 200_000, 50);
+    let before = bench.line();
+    turns(&mut bench, 0..100_000, 200_000, HOUR_US / 50_000);
+    let line = bench.line();
+    assert!(line.one_of >= before.one_of && before.one_of > 1, "{} {}", before.one_of, line.one_of);
+    assert_eq!(line.calls, 400_000);
+}
+
+#[test]
+fn what_is_told_apart_is_in_the_sample_with_its_statement() {
+    let sample = Sample { key: spread(1) };
+    assert_eq!(sample.apart(0), sample);
+    for apart in 1..1_000 {
+        let other = sample.apart(apart);
+        assert_ne!(other, sample);
+        assert_eq!(other.key >> 32, sample.key >> 32);
+    }
+}

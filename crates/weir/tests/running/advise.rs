@@ -116,6 +116,36 @@ async fn the_same_text_in_another_schema_is_another_statement() {
     }
 }
 
+/// Whether Weir follows a session, as it does where connections are shared, or not.
+#[tokio::test]
+async fn what_a_session_has_set_tells_its_statements_from_others() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ad_set_t", "ad_set_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 6, mode, "");
+            let [mut one, mut two, mut three, mut four] = clients(&weir, name).await;
+            for client in [&mut one, &mut three] {
+                client.run("SET time_zone = '+01:00'").await.unwrap();
+            }
+            four.run("CREATE TEMPORARY TABLE own (id INT)").await.unwrap();
+            for client in [&mut one, &mut two, &mut three, &mut four] {
+                value(client, 1).await;
+                value(client, 1).await;
+            }
+            // The third finds what the first has stored, and a session with temporary tables is not served.
+            let point = advised(&weir, POINT, 8).await;
+            let step = hour(&point);
+            let memory = metric(&weir, "weir_advisor_memory_bytes").await;
+            assert!((500.0..50_000.0).contains(&memory), "{memory} bytes");
+            assert_eq!(
+                (&step["hits"], &point["keys"]),
+                (&json!(4.0), &json!(2)),
+                "{flavor:?} {mode} {point:#}"
+            );
+        }
+    }
+}
+
 /// Executions whose values are elsewhere, or of a type that the cache refuses, and reads in system schemas are not looked at; comments
 /// behind a statement make no other of it.
 #[tokio::test]
