@@ -12,10 +12,6 @@ use weir_wire::packet::ErrPacket;
 /// ER_NET_READ_INTERRUPTED.
 const SERVER_SILENT: u16 = 1159;
 
-/// How long a client may send nothing in the middle of a request that is held: net_read_timeout, which would end it at a server, is
-/// 30 s there.
-const UPLOAD_SILENCE: Duration = Duration::from_secs(30);
-
 /// What the session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
@@ -93,7 +89,7 @@ impl Session {
             _ if self.is_in_flight() || self.is_in_line() => (Waits::Client, Duration::ZERO),
             _ if self.is_queued() => (Waits::Pool, self.worker.shared.settings.load().pool.queue_timeout),
             Phase::Answer => (Waits::Server, limits.server_read_timeout),
-            Phase::Idle if self.lacks_long() => (Waits::Upload, UPLOAD_SILENCE),
+            Phase::Idle if self.lacks_long() => (Waits::Upload, limits.client_read_timeout),
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
             Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
@@ -114,7 +110,7 @@ impl Session {
             Waits::SlowReader => Exit::Close(CloseReason::WriteTimeout),
             Waits::Upload => {
                 let text = format!(
-                    "Got timeout reading communication packets (weir: the rest of a statement, {seconds} s)"
+                    "Got timeout reading communication packets (weir: the rest of a statement, client_read_timeout, {seconds} s)"
                 );
                 Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(SERVER_SILENT, b"08S01", text))
             }

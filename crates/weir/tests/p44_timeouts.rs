@@ -41,3 +41,44 @@ async fn p44_a_long_limit_does_not_delay_a_short_one() {
     assert_eq!(answer.err().map(|e| e.code), Some(1159), "{answer:?}");
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
 }
+
+/// The beginning of a statement that is held until all of it is there, and its rest.
+fn held_statement() -> (Vec<u8>, Vec<u8>) {
+    let sql = format!("SELECT LENGTH('{}')", "x".repeat(400_000));
+    let mut packet = (sql.len() as u32 + 1).to_le_bytes().to_vec();
+    // The number of the packet, then COM_QUERY.
+    packet[3] = 0;
+    packet.push(3);
+    packet.extend(sql.bytes());
+    let rest = packet.split_off(200_000);
+    (packet, rest)
+}
+
+#[tokio::test]
+async fn p44_a_client_that_falls_silent_amid_a_statement_is_told_and_ended() {
+    let limits =
+        "client_idle_timeout = \"1h\"\nclient_read_timeout = \"1s\"\n[pool]\nsharing = \"transaction\"";
+    let (_server, weir, mut client) = client_with_limits(limits).await;
+    client.run("SELECT 1").await.unwrap();
+    // Slow is not silent: no pause is as long as the limit, all of them together are longer.
+    let (packet, rest) = held_statement();
+    client.stream().write_raw(&packet).await.unwrap();
+    for piece in rest.chunks(rest.len() / 3) {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        client.stream().write_raw(piece).await.unwrap();
+    }
+    let answer = client.receive(3).await.unwrap();
+    assert_eq!(answer.rows().next(), Some(&b"\x06400000"[..]), "{:?}", answer.err());
+
+    let begun = Instant::now();
+    client.stream().write_raw(&packet).await.unwrap();
+    let said = client.stream().expect_packet().await.unwrap();
+    assert_eq!((said.seq, &said.payload[..3]), (0, &[0xff, 0x87, 0x04][..]), "not error 1159 but {said:?}");
+    assert!(String::from_utf8_lossy(&said.payload).contains("client_read_timeout, 1 s"), "{said:?}");
+    assert!(begun.elapsed() > Duration::from_millis(900), "{:?}", begun.elapsed());
+    assert!(client.stream().read_packet().await.unwrap().is_none());
+    weir.wait_for_line("reason=\"idle_timeout\"", Duration::from_secs(10)).unwrap();
+    // Nothing of it has reached the server, and the connection that the others use is as good as before.
+    let mut other = ConnectOptions::tcp(weir.addr(), "app", "app-pw").connect().await.unwrap();
+    assert_eq!(other.scalar("SELECT 2").await.unwrap().as_deref(), Some("2"));
+}

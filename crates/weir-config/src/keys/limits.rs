@@ -93,6 +93,14 @@ pub(super) static LIMITS: Section = Section {
             "\"0s\"",
             "Silence of a client between statements. 0 leaves it to the server's `wait_timeout`.",
         ),
+        time(
+            "client_read_timeout",
+            1_000,
+            DAYS,
+            "\"30s\"",
+            "Silence of a client in the middle of a statement that Weir holds to see it whole. 30 s is the servers' `net_read_timeout`, \
+             which bounds all other silence amid what a client sends, the file of a LOAD DATA LOCAL too.",
+        ),
         time_or(
             "client_write_timeout",
             365 * DAYS,

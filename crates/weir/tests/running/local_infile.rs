@@ -111,6 +111,39 @@ async fn p51_a_client_that_leaves_amid_its_file_loads_nothing() {
     }
 }
 
+/// How long the server waits for the next part of a file is its own affair: Weir passes its end on.
+#[tokio::test]
+async fn p44_p51_a_client_that_falls_silent_amid_its_file_is_ended_by_the_server() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let weir = weir(&server);
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        for sql in [
+            "CREATE DATABASE IF NOT EXISTS it",
+            "DROP TABLE IF EXISTS it.p51silent",
+            "CREATE TABLE it.p51silent (a INT) ENGINE=InnoDB",
+        ] {
+            admin.run(sql).await.unwrap();
+        }
+        let mut client = app(weir.addr()).connect().await.unwrap();
+        client.run("SET SESSION net_read_timeout = 1").await.unwrap();
+        let begun = std::time::Instant::now();
+        client.send(command::QUERY, b"LOAD DATA LOCAL INFILE 'a' INTO TABLE it.p51silent").await.unwrap();
+        let asked = client.stream().expect_packet().await.unwrap();
+        client.stream().write_packet(asked.seq + 1, b"1\n2\n3\n").await.unwrap();
+        // An error or none, as the server likes; then the end.
+        while let Ok(Some(packet)) = client.stream().read_packet().await {
+            assert_eq!(packet.payload[0], 0xff, "{flavor:?}: {packet:?}");
+        }
+        assert!(begun.elapsed() > std::time::Duration::from_millis(900), "{flavor:?}");
+        until("the session has ended", async || {
+            (metric(&weir, "weir_clients_connected").await == 0.0).then_some(())
+        })
+        .await;
+        assert_eq!(admin.scalar("SELECT COUNT(*) FROM it.p51silent").await.unwrap().as_deref(), Some("0"));
+    }
+}
+
 #[tokio::test]
 async fn p51_without_the_flag_or_the_statement_no_file_is_asked_for() {
     for flavor in Flavor::BOTH {
