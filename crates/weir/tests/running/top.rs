@@ -153,9 +153,14 @@ async fn a_rule_that_somebody_else_was_faster_with_is_refused_and_said() {
 #[tokio::test]
 async fn top_says_that_weir_is_gone_and_goes_on_when_it_is_back() {
     let server = server(Flavor::MariaDb);
-    let mut weir = weir(&server);
+    let rules = "[[rule]]\nname = \"all\"\nmatch = {}\ndeny = \"no\"\n[[rule]]\nname = \"late\"\nmatch = {}\ndeny = \"x\"\n";
+    let mut weir = weir_with(&server, rules);
     let screen = Screen::weir(60, 15, &["top", "-i", "1", "--admin", &admin(&weir)]);
     screen.until("figures", |text| text.contains("clients 0 ") && !text.contains("measuring"));
+    let status = told_json(&weir, &["status"]);
+    let warning = &status["warnings"][0];
+    assert_eq!(warning["warning"], "idle_rules", "{status:#}");
+    screen.shows(&format!("! {}", &warning["text"].as_str().unwrap()[..20]));
     weir.kill9().unwrap();
     screen.shows("no answer for ");
     screen.resize(30, 8);

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use hyper::Method;
-use weir_admin::{CacheState, Changed, Explanation, NewRule, Queries, QueryShown, Question, RuleTable};
+use weir_admin::{Changed, NewRule, Queries, QueryShown, RuleTable, Status};
 
 use super::Event;
-use super::sample::{Sample, Server};
+use super::sample::Sample;
 use super::state::{Lost, Proposal, Told, Wish};
 use crate::verbs::client::{Client, Request};
 use crate::verbs::{escaped, queries};
@@ -82,17 +82,9 @@ impl Asking {
     pub fn ask_all(&self) -> Result<Sample> {
         let metrics = self.client.send(Request::page(Method::GET, "/metrics"))?;
         let at = self.began.elapsed();
-        let cache: CacheState = self.get("/cache")?;
+        let status: Status = self.get("/status")?;
         let queries: Queries = self.get(&format!("/queries?sort=total&limit={DIGESTS}"))?;
-        Ok(Sample::new(at, &metrics, &cache, &queries, self.server()?))
-    }
-
-    /// Where statements go, as it is told of any of them.
-    fn server(&self) -> Result<Server> {
-        let question = Question { sql: "SELECT 1".to_owned(), ..Question::default() };
-        let request = Request::api(Method::POST, "/explain").json(&question)?;
-        let told: Explanation = serde_json::from_str(&self.client.send(request)?)?;
-        Ok(Server { name: told.route.server, address: told.route.address, trouble: told.route.trouble })
+        Ok(Sample::new(at, &metrics, status, &queries))
     }
 
     fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T> {

@@ -128,6 +128,9 @@ fn title<'s>(state: &'s State, sample: Option<&Sample>, look: Look, width: u16) 
     if width >= 60 {
         spans.push(Span::raw(format!(", every {} s", state.every.as_secs())));
     }
+    if sample.is_some_and(|sample| sample.draining) {
+        spans.push(Span::styled("  STOPPING", look.bad()));
+    }
     if state.paused {
         spans.push(Span::styled("  PAUSED", look.bad()));
     }
@@ -136,9 +139,10 @@ fn title<'s>(state: &'s State, sample: Option<&Sample>, look: Look, width: u16) 
 
 fn server<'s>(sample: &'s Sample, look: Look) -> Line<'s> {
     let server = &sample.server;
+    let kind = server.kind.as_ref().map_or_else(String::new, |kind| format!(", {kind}"));
     let mut spans = vec![
         Span::styled("server ", look.name()),
-        Span::raw(format!("{} at {}: ", server.name, server.address)),
+        Span::raw(format!("{} at {}{kind}: ", server.name, server.address)),
     ];
     match &server.trouble {
         None => spans.push(Span::styled("up", look.good())),
@@ -160,8 +164,18 @@ fn said_line<'s>(state: &'s State, look: Look, width: u16) -> Line<'s> {
         }
         (None, None) => Line::raw("asking ..."),
         (None, Some(_)) if state.rates.is_none() => Line::styled("measuring ...", look.quiet()),
-        _ => Line::default(),
+        (_, shown) => warning(shown.as_ref().map_or(&[], |sample| &sample.warnings), look),
     }
+}
+
+/// The worst, and how many more there are.
+fn warning<'s>(warnings: &[String], look: Look) -> Line<'s> {
+    let Some(worst) = warnings.first() else { return Line::default() };
+    let more = match warnings.len() - 1 {
+        0 => String::new(),
+        more => format!("({more} more: weir status) "),
+    };
+    Line::styled(format!("! {more}{}", one_line(worst)), look.bad())
 }
 
 fn keys_line<'s>(state: &'s State, look: Look, width: u16) -> Line<'s> {

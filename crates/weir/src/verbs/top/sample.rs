@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_admin::{CacheState, Queries};
+use weir_admin::{Queries, ServerStatus, Status, WarningKind};
 
 /// Counters since Weir was started, and what is so now.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +29,10 @@ pub struct Sample {
     pub client_time: Histogram,
     pub server_time: Histogram,
     pub server: Server,
+    /// Weir is stopping.
+    pub draining: bool,
+    /// What is worth acting on, the worst first, but for what `server` tells.
+    pub warnings: Vec<String>,
     pub digests: Digests,
 }
 
@@ -37,6 +41,8 @@ pub struct Sample {
 pub struct Server {
     pub name: String,
     pub address: String,
+    /// What it has greeted as: `mysql 9.7.0`.
+    pub kind: Option<String>,
     /// Why it cannot be reached, if it cannot.
     pub trouble: Option<String>,
 }
@@ -70,15 +76,17 @@ pub struct Digest {
 }
 
 impl Sample {
-    /// Out of `/metrics`, `/api/v1/cache` and `/api/v1/queries`.
-    pub fn new(at: Duration, metrics: &str, cache: &CacheState, queries: &Queries, server: Server) -> Self {
+    /// Out of `/metrics`, `/api/v1/status` and `/api/v1/queries`.
+    pub fn new(at: Duration, metrics: &str, status: Status, queries: &Queries) -> Self {
+        let warnings = status.warnings.into_iter();
+        let others = warnings.filter(|warning| warning.warning != WarningKind::ServerUnreachable);
         let mut sample = Self {
             at,
-            hits: cache.total.hits,
-            misses: cache.total.misses + cache.total.waits,
-            cache_used: cache.used,
-            cache_limit: cache.memory,
-            server,
+            cache_used: status.cache.used,
+            cache_limit: status.cache.memory,
+            server: Server::from(status.server),
+            draining: status.draining,
+            warnings: others.map(|warning| warning.text).collect(),
             digests: Digests::new(queries),
             ..Self::default()
         };
@@ -97,6 +105,8 @@ impl Sample {
             "weir_errors_total" => self.errors += line.value,
             "weir_client_received_bytes_total" => self.bytes_in = line.value,
             "weir_client_sent_bytes_total" => self.bytes_out = line.value,
+            "weir_cache_hits_total" => self.hits += line.value as u64,
+            "weir_cache_misses_total" | "weir_cache_waits_total" => self.misses += line.value as u64,
             "weir_clients_connected" => self.clients = line.value,
             "weir_pool_connections_pinned" => self.pinned = line.value,
             "weir_pool_waiting" => self.waiting = line.value,
@@ -107,6 +117,14 @@ impl Sample {
             "weir_build_info" => self.version = line.label("version").unwrap_or_default().to_owned(),
             _ => {}
         }
+    }
+}
+
+impl From<ServerStatus> for Server {
+    fn from(server: ServerStatus) -> Self {
+        let ServerStatus { name, address, family, version, error, .. } = server;
+        let kind = family.zip(version).map(|(family, version)| format!("{family} {version}"));
+        Self { name, address, kind, trouble: error }
     }
 }
 

@@ -63,7 +63,14 @@ fn busy() -> State {
             to_server: 40.0,
             client_time: at(n * 100.0),
             server_time: at(n * 50.0),
-            server: Server { name: "db1".to_owned(), address: "192.0.2.10:3306".to_owned(), trouble: None },
+            server: Server {
+                name: "db1".to_owned(),
+                address: "192.0.2.10:3306".to_owned(),
+                kind: Some("mysql 9.7.0".to_owned()),
+                trouble: None,
+            },
+            draining: false,
+            warnings: Vec::new(),
             digests: Digests { counted: true, complete: true, there_are: 4, rows: rows.into() },
         }
     };
@@ -127,7 +134,20 @@ fn trouble_is_said() {
     insta::assert_snapshot!("lost", screen(&state, 80, 24));
     let mut state = busy();
     state.shown.as_mut().unwrap().server.trouble = Some("no connection can be made: refused".to_owned());
-    assert!(screen(&state, 80, 24).contains("db1 at 192.0.2.10:3306: no connection can be made"));
+    assert!(
+        screen(&state, 80, 24).contains("db1 at 192.0.2.10:3306, mysql 9.7.0: no connection can be made")
+    );
+    let mut state = busy();
+    let shown = state.shown.as_mut().unwrap();
+    shown.warnings = vec!["3 statements wait for a connection".to_owned()];
+    assert!(screen(&state, 60, 15).contains("! 3 statements wait for a connection"));
+    let shown = state.shown.as_mut().unwrap();
+    shown.warnings.push("a rule does nothing".to_owned());
+    shown.draining = true;
+    insta::assert_snapshot!("warnings", screen(&state, 80, 24));
+    // What was said last comes first.
+    state.told(Told::Added(Ok("rule a added".to_owned())));
+    assert!(!screen(&state, 80, 24).contains("! "));
     let mut state = State::new("unix:/run/weir.sock".to_owned(), Duration::from_secs(1), false);
     assert!(screen(&state, 80, 24).contains("asking ..."));
     state.told(Told::Sample(Box::default()));
