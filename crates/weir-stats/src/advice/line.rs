@@ -148,6 +148,8 @@ pub(super) struct Sure {
     pub oldest_us: u64,
 }
 
+type Keys = HashMap<u64, Key, foldhash::fast::FixedState>;
+
 /// A line while it grows.
 #[derive(Debug)]
 pub(super) struct Growing {
@@ -168,9 +170,9 @@ pub(super) struct Growing {
     tended_calls: u64,
     unseen: u64,
     /// Those that are always watched.
-    hot: HashMap<u64, Key, foldhash::fast::FixedState>,
+    hot: Keys,
     told_hot: Option<Arc<HotKeys>>,
-    keys: HashMap<u64, Key, foldhash::fast::FixedState>,
+    keys: Keys,
 }
 
 impl Growing {
@@ -383,13 +385,10 @@ impl Growing {
                 }
             }
             if self.shift > 0 {
-                let hot = self.hot.values().map(|key| (key.calls, key.misses[at]));
-                let (hot_calls, hot_misses) = hot.fold((0.0, 0.0), |sum, (calls, misses)| {
-                    (sum.0 + f64::from(calls), sum.1 + f64::from(misses))
-                });
-                let rest = (line.calls as f64 - hot_calls).max(0.0);
-                let keys = self.keys.values().map(|key| (key.calls, key.misses[at]));
-                let estimate = hot_misses + misses(rest, all, keys);
+                let fit = |keys: &Keys| Fit::of(keys.values().map(|key| (key.calls, key.misses[at])));
+                let (hot, sample) = (fit(&self.hot), fit(&self.keys));
+                let rest = (line.calls as f64 - hot.calls).max(0.0);
+                let estimate = hot.misses + sample.misses_of_all(rest, all, &hot);
                 tier.missed_ns *= if tier.misses > 0.0 { estimate / tier.misses } else { 1.0 };
                 tier.misses = estimate;
             }
@@ -398,28 +397,53 @@ impl Growing {
     }
 }
 
-/// The misses of all keys, from executions and misses of each watched one, of which there are `scale` times as many.
-///
-/// The sample may have more or less than its share of the calls, and all calls are known. How far that tells of misses too is seen in the
-/// sample itself (a regression through the origin). What is too much is taken off: a key that is asked for all the time is in the sample
-/// then, and how many misses it has is known. What it lacks is put on where keys are alike and chance alone may have done it.
-fn misses(calls: f64, scale: f64, keys: impl Iterator<Item = (u32, u32)>) -> f64 {
-    /// The square of the coefficient of variation of keys' calls up to which they are alike; that of a geometric distribution is 1.
-    const ALIKE: f64 = 3.0;
-    let (mut count, mut all_calls, mut all_misses, mut both, mut square) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for (calls, misses) in keys {
-        let (calls, misses) = (f64::from(calls), f64::from(misses));
-        count += 1.0;
-        all_calls += calls;
-        all_misses += misses;
-        both += calls * misses;
-        square += calls * calls;
+/// Executions and misses of some keys, each of which has a point in a plane.
+#[derive(Debug, Default)]
+struct Fit {
+    keys: f64,
+    calls: f64,
+    misses: f64,
+    /// Sums of the products of both, and of the squares of the executions.
+    both: f64,
+    square: f64,
+}
+
+impl Fit {
+    fn of(keys: impl Iterator<Item = (u32, u32)>) -> Self {
+        keys.fold(Self::default(), |sum, (calls, misses)| {
+            let (calls, misses) = (f64::from(calls), f64::from(misses));
+            Self {
+                keys: sum.keys + 1.0,
+                calls: sum.calls + calls,
+                misses: sum.misses + misses,
+                both: sum.both + calls * misses,
+                square: sum.square + calls * calls,
+            }
+        })
     }
-    let off = scale * all_calls - calls;
-    let alike = count * square <= (1.0 + ALIKE) * all_calls * all_calls;
-    let by_chance = off > 0.0 || (alike && -off <= 2.5 * scale * square.sqrt());
-    let slope = if by_chance && square > 0.0 { both / square } else { 0.0 };
-    (scale * all_misses - slope * off).clamp(0.0, calls)
+
+    /// The share of misses of those that are asked for most: a regression through the origin.
+    fn slope(&self) -> f64 {
+        if self.square > 0.0 { self.both / self.square } else { 0.0 }
+    }
+
+    /// The misses of all keys but the `hot` ones, of which these are a sample: there are `scale` times as many, with so many executions.
+    ///
+    /// The sample may have more or less than its share of the executions, and all of them are known. How far that tells of misses too is
+    /// seen in the keys themselves. What is too much is taken off: a key that is asked for all the time is in the sample then, and how
+    /// many misses it has is known. What it lacks is put on as that of keys like these where they are alike and chance alone may have
+    /// done it. Else it is keys that are asked for all the time and not in the sample, and what is known of such are the hot ones: hits
+    /// as a rule, and misses where their sessions write.
+    fn misses_of_all(&self, calls: f64, scale: f64, hot: &Self) -> f64 {
+        /// The square of the coefficient of variation of keys' executions up to which they are alike; that of a geometric distribution
+        /// is 1.
+        const ALIKE: f64 = 3.0;
+        let off = scale * self.calls - calls;
+        let alike = self.keys * self.square <= (1.0 + ALIKE) * self.calls * self.calls;
+        let by_chance = off > 0.0 || (alike && -off <= 2.5 * scale * self.square.sqrt());
+        let slope = if by_chance { self.slope() } else { hot.slope() };
+        (scale * self.misses - slope * off).clamp(0.0, calls)
+    }
 }
 
 impl Fill {
