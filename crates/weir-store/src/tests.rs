@@ -141,6 +141,20 @@ fn a_period_has_whole_minutes_and_who_sent_what_is_told_apart() {
     assert_eq!(told(&path, T - 600, T), (Vec::new(), 0));
 }
 
+/// A statement that was answered before may keep a connection still.
+#[test]
+fn what_nobody_has_called_has_no_row_and_its_time_is_with_the_others() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let mut kept = line(2, "app", 0);
+    kept.sums.kept_ns = 5;
+    let lines = vec![line(1, "app", 2), kept];
+    write_to(&path, &Batch { seconds: Vec::new(), minutes: vec![(T, minute(lines, 3))] }, 10);
+    let period = read::period(&path, T, T + 60).unwrap();
+    assert_eq!(told(&path, T, T + 60).0, [("app".to_owned(), "SELECT `c1`".to_owned(), 2)]);
+    assert_eq!((period.report.other.calls, period.report.other.kept_ns), (3, 5));
+}
+
 #[test]
 fn a_minute_has_so_many_digests_and_no_literals() {
     let folder = folder();
