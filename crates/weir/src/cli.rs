@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-pub use advise::{AdviseCache, AdviseVerb};
+pub use advise::{AdviseArgs, AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
 pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb, TopArgs};
 pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
@@ -61,8 +61,7 @@ pub enum Command {
     /// End a client's session with its transaction, or its statement; a statement at the server is ended there
     Kill(KillArgs),
     /// Tell what to change, from what was counted
-    #[command(subcommand)]
-    Advise(AdviseVerb),
+    Advise(AdviseArgs),
     /// Show what was counted over time: statements, errors, latencies, connections, in steps
     History(HistoryArgs),
     /// Tell what a running Weir would do with a statement, and why; it is not run

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Command::Sessions(args) => started(verbs::sessions(args)),
         Command::Status { at } => started(verbs::status(&at)),
         Command::Kill(args) => started(verbs::kill(args)),
-        Command::Advise(verb) => started(verbs::advise(verb)),
+        Command::Advise(args) => started(verbs::advise(args)),
         Command::History(args) => started(verbs::history(args)),
         Command::Explain(args) => started(verbs::explain(args)),
         Command::Reload { at } => started(verbs::reload(&at)),

@@ -17,7 +17,7 @@ mod token;
 mod top;
 
 use crate::cli::{
-    AdviseVerb, At, AtPlace, CacheVerb, ExplainArgs, HistoryArgs, KillArgs, QueriesArgs, RulesVerb,
+    AdviseArgs, At, AtPlace, CacheVerb, ExplainArgs, HistoryArgs, KillArgs, QueriesArgs, RulesVerb,
     SessionsArgs, TokenVerb, TopArgs,
 };
 use anyhow::{Context, Result, bail};
@@ -59,8 +59,8 @@ pub fn kill(args: KillArgs) -> Result<()> {
 }
 
 /// `weir advise ...`
-pub fn advise(verb: AdviseVerb) -> Result<()> {
-    advise::run(verb)
+pub fn advise(args: AdviseArgs) -> Result<()> {
+    advise::run(args)
 }
 
 /// `weir history`

@@ -3,6 +3,19 @@
 use super::At;
 use clap::{Args, Subcommand};
 
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
+pub struct AdviseArgs {
+    #[command(subcommand)]
+    pub verb: Option<AdviseVerb>,
+    #[command(flatten)]
+    pub at: At,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum AdviseVerb {
     /// Show which cache rules would save the server how much, before there are any

@@ -4,14 +4,18 @@ mod cache;
 
 use super::Asked;
 use super::show::{seconds, short, table};
-use crate::cli::AdviseVerb;
-use anyhow::Result;
+use crate::cli::{AdviseArgs, AdviseVerb};
+use anyhow::{Result, bail};
 use weir_admin::PinAdvice;
 
-pub fn run(verb: AdviseVerb) -> Result<()> {
-    match verb {
-        AdviseVerb::Cache(args) => cache::run(args),
-        AdviseVerb::Pins { at } => Asked::new(&at)?.get("/advise/pins")?.show(pins),
+pub fn run(args: AdviseArgs) -> Result<()> {
+    match args.verb {
+        Some(AdviseVerb::Cache(args)) => cache::run(args),
+        Some(AdviseVerb::Pins { at }) => Asked::new(&at)?.get("/advise/pins")?.show(pins),
+        None => bail!(
+            "say which advice:\n  weir advise cache   which cache rules would save the server how much\n  \
+             weir advise pins    what keeps sessions on their server connections, and what to change"
+        ),
     }
 }
 

@@ -20,6 +20,7 @@ mod config_race;
 mod edit;
 mod fake_server;
 mod framing;
+mod hints;
 mod history;
 mod hosts;
 mod kill;
