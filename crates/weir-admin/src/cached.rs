@@ -16,6 +16,10 @@ pub struct CacheState {
     pub max_entry: u64,
     /// Entries, marks of the shadow mode included.
     pub entries: u64,
+    /// Those of them that are past their TTL: kept for `stale_if_error`, or not removed yet. No client is served one while the server
+    /// answers.
+    #[serde(default)]
+    pub past_ttl: Covered,
     /// Questions to the server that are under way.
     pub flights: u64,
     /// The sum of `rules`.
@@ -60,7 +64,7 @@ pub struct Selection {
 }
 
 /// What a wipe has removed, or would.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Covered {
     pub entries: u64,
     /// Bytes of memory, keys and all.

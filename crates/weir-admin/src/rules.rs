@@ -83,6 +83,9 @@ pub struct CacheCounts {
     pub evicted: u64,
     /// Entries removed because they were too old.
     pub expired: u64,
+    /// Entries in whose place a newer answer to the same was stored.
+    #[serde(default)]
+    pub replaced: u64,
     /// Entries removed by a wipe.
     pub wiped: u64,
     /// Statements that renewed an entry past its soft TTL.

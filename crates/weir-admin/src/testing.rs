@@ -181,7 +181,16 @@ impl Control for Fake {
 
     fn cache(&self) -> CacheState {
         let total = CacheCounts::default();
-        CacheState { memory: 1, used: 2, max_entry: 3, entries: 4, flights: 5, total, rules: Vec::new() }
+        CacheState {
+            memory: 1,
+            used: 2,
+            max_entry: 3,
+            entries: 4,
+            past_ttl: Covered::default(),
+            flights: 5,
+            total,
+            rules: Vec::new(),
+        }
     }
 
     fn preview(&self, selection: &Selection) -> Result<Covered, ApiError> {

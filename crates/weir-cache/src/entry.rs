@@ -256,6 +256,11 @@ impl Entry {
     }
 
     /// Whether nobody may use it any more, whoever asks.
+    /// Whether it is past the TTL with which it was stored. It may be kept beyond that, for when the server fails.
+    pub(crate) fn is_past_ttl(&self, now: Instant) -> bool {
+        self.age(now) >= ms(self.head().ttl)
+    }
+
     pub(crate) fn is_dead(&self, now: Instant) -> bool {
         self.age(now) >= ms(self.head().ttl) + ms(self.head().stale_if_error)
     }

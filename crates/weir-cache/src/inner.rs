@@ -156,6 +156,7 @@ impl Inner {
         let Some(inserted) = inserted else { return Err(DropReason::Superseded) };
         if let Some(old) = inserted.replaced {
             old.scope().rule().hold(-1, old.size());
+            old.scope().rule().often(place, Often::Replaced, 1);
             self.spare.of(place).give(old);
         }
         entry.scope().rule().often(place, Often::Fills, 1);

@@ -34,6 +34,7 @@ pub(crate) enum Often {
     Fills,
     Evicted,
     Expired,
+    Replaced,
 }
 
 /// What is counted seldom.
@@ -54,7 +55,7 @@ pub(crate) enum Seldom {
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Stripe([AtomicU64; Often::Expired as usize + 1]);
+struct Stripe([AtomicU64; Often::Replaced as usize + 1]);
 
 /// A rule as the cache knows it: a name and counters. [`crate::Cache::rule`] hands them out.
 #[derive(Debug)]
@@ -113,6 +114,7 @@ impl Rule {
             fills: often(Often::Fills),
             evicted: often(Often::Evicted),
             expired: often(Often::Expired),
+            replaced: often(Often::Replaced),
             refreshes: seldom(Seldom::Refreshes),
             stale_served: seldom(Seldom::StaleServed),
             wiped: seldom(Seldom::Wiped),
@@ -182,6 +184,8 @@ pub struct RuleStats {
     pub evicted: u64,
     /// Entries removed because they were too old.
     pub expired: u64,
+    /// Entries in whose place a newer answer to the same was stored.
+    pub replaced: u64,
     /// Statements that found an entry older than its soft TTL and renewed it.
     pub refreshes: u64,
     /// Answers served past their TTL because the server failed.

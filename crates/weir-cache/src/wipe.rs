@@ -68,6 +68,19 @@ impl Cache {
         wiped
     }
 
+    /// Entries past their TTL: kept for when the server fails, or not swept yet. Looks at all of them, a few under one lock.
+    pub fn past_ttl(&self, now: Instant) -> Wiped {
+        let mut past = Wiped::default();
+        for part in self.inner.parts() {
+            part.look(|_, entry| {
+                if entry.is_past_ttl(now) {
+                    past.count(entry);
+                }
+            });
+        }
+        past
+    }
+
     /// Removes entries that nobody may use any more from the next part in turn, and what is above the limit. To be called now
     /// and then: as often as there are parts, all have had their turn. Returns how many have gone.
     pub fn sweep(&self, now: Instant) -> usize {

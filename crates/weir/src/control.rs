@@ -88,6 +88,7 @@ impl Control for Live {
             .into_iter()
             .find(|rule| rule.name == name)
             .ok_or_else(|| unknown_rule(name))
+            .map_err(|error| rules::by_digest(&self.shared, name, error))
     }
 
     fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError> {
@@ -107,6 +108,7 @@ impl Control for Live {
             list.replace(name, rule).map_err(rules::refused)?;
             Ok(new_name)
         })
+        .map_err(|error| rules::by_digest(&self.shared, name, error))
     }
 
     fn move_to(&self, name: &str, place: &Place, held: Option<&str>) -> Result<Changed, ApiError> {
@@ -114,6 +116,7 @@ impl Control for Live {
             list.move_to(name, &rules::place(place)).map_err(rules::refused)?;
             Ok(name.to_owned())
         })
+        .map_err(|error| rules::by_digest(&self.shared, name, error))
     }
 
     fn remove(&self, name: &str, held: Option<&str>) -> Result<Changed, ApiError> {
@@ -121,6 +124,7 @@ impl Control for Live {
             list.remove(name).map_err(rules::refused)?;
             Ok(name.to_owned())
         })
+        .map_err(|error| rules::by_digest(&self.shared, name, error))
     }
 
     fn test(&self, question: &Question) -> Result<Tested, ApiError> {

@@ -116,7 +116,7 @@ fn rules(shared: &Shared, list: &mut Vec<Extra>) {
 /// A figure of each rule.
 type Figure = (&'static str, &'static str, Kind, fn(&RuleStats) -> f64);
 
-const FIGURES: [Figure; 20] = [
+const FIGURES: [Figure; 21] = [
     ("weir_cache_entries", "Entries stored, by rule.", Kind::Gauge, |r| r.entries as f64),
     ("weir_cache_bytes", "Bytes of the entries stored, by rule.", Kind::Gauge, |r| r.bytes as f64),
     ("weir_cache_hits_total", "Statements answered from the cache.", Kind::Counter, |r| r.hits as f64),
@@ -140,6 +140,7 @@ const FIGURES: [Figure; 20] = [
     ("weir_cache_expired_total", "Entries removed because they were too old.", Kind::Counter, |r| {
         r.expired as f64
     }),
+    ("weir_cache_replaced_total", "Entries replaced by newer answers.", Kind::Counter, |r| r.replaced as f64),
     ("weir_cache_wiped_total", "Entries removed by a wipe.", Kind::Counter, |r| r.wiped as f64),
     (
         "weir_cache_refreshes_total",

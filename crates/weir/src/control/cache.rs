@@ -1,5 +1,6 @@
 //! The cache, between the API's form and its own.
 
+use std::time::Instant;
 use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
 use weir_cache::{AGES, Cache, RuleStats, Selector, Wiped};
 use weir_model::rule::TableMatch;
@@ -18,6 +19,7 @@ pub fn state(cache: &Cache) -> CacheState {
         used: stats.used as u64,
         max_entry: cache.max_entry() as u64,
         entries: stats.entries as u64,
+        past_ttl: covered(cache.past_ttl(Instant::now())),
         flights: stats.flights as u64,
         total: total(&rules),
         rules,
@@ -38,6 +40,7 @@ pub fn counts(stats: &RuleStats) -> CacheCounts {
         fills: stats.fills,
         evicted: stats.evicted,
         expired: stats.expired,
+        replaced: stats.replaced,
         wiped: stats.wiped,
         refreshes: stats.refreshes,
         stale_served: stats.stale_served,
@@ -81,6 +84,7 @@ fn total(rules: &[RuleCacheState]) -> CacheCounts {
             (&mut sum.fills, counts.fills),
             (&mut sum.evicted, counts.evicted),
             (&mut sum.expired, counts.expired),
+            (&mut sum.replaced, counts.replaced),
             (&mut sum.wiped, counts.wiped),
             (&mut sum.refreshes, counts.refreshes),
             (&mut sum.stale_served, counts.stale_served),
@@ -198,7 +202,7 @@ fn digest_id(shared: &Shared, text: &str) -> u64 {
     id_given(text).unwrap_or_else(|| meant(shared, text).id.0)
 }
 
-fn id_given(text: &str) -> Option<u64> {
+pub fn id_given(text: &str) -> Option<u64> {
     let digits = text.trim();
     (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }

@@ -93,7 +93,10 @@ pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, Ap
 /// All rows of one digest.
 pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
     let unknown = || {
-        let text = format!("no statement with the digest `{id}` was counted: `weir queries` shows what was");
+        let text = format!(
+            "no statement with the digest `{id}` was counted since the start or the last reset, or its row has made room: \
+             `weir queries` shows what was"
+        );
         ApiError::new(Code::UnknownDigest, text)
     };
     let digests = shared.digests.as_ref().ok_or_else(unknown)?;

@@ -8,6 +8,7 @@ use weir_cache::RuleStats;
 use weir_model::Rule;
 use weir_policy::ListError;
 use weir_proxy::{RuleDeed, Shared};
+use weir_sql::Digest;
 
 /// Every rule in force.
 pub fn states(shared: &Shared) -> Vec<RuleState> {
@@ -71,6 +72,29 @@ pub fn place(place: &Place) -> weir_policy::Place {
         Place::Before(name) => weir_policy::Place::Before(name.clone()),
         Place::After(name) => weir_policy::Place::After(name.clone()),
     }
+}
+
+/// A name that is not known may be a digest's id: then the error tells which rules match that.
+pub fn by_digest(shared: &Shared, name: &str, error: ApiError) -> ApiError {
+    let Some(id) = super::cache::id_given(name).filter(|_| error.code == Code::UnknownRule) else {
+        return error;
+    };
+    let (rules, mode) = (shared.rules(), super::mode(shared));
+    let matches = |rule: &&Rule| {
+        let text = rule.matches.digest.as_deref();
+        text.is_some_and(|text| Digest::meant(text.as_bytes(), mode).id.0 == id)
+    };
+    let names: Vec<String> = rules.iter().filter(matches).map(|rule| format!("`{}`", rule.name)).collect();
+    let text = match &*names {
+        [] => format!(
+            "there is no rule `{name}`, and none that matches this digest: `weir rules list` shows all"
+        ),
+        [rule] => format!("there is no rule `{name}`; the one that matches this digest is called {rule}"),
+        rules => {
+            format!("there is no rule `{name}`; those that match this digest are called {}", rules.join(", "))
+        }
+    };
+    ApiError::new(Code::UnknownRule, text)
 }
 
 pub fn refused(error: ListError) -> ApiError {

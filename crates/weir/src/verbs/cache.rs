@@ -31,12 +31,21 @@ fn size(covered: &Covered) -> String {
     format!("{}, {}", entries(covered.entries), bytes(covered.bytes))
 }
 
+/// They are counted among the entries of each rule.
+fn past_ttl(past: &Covered) -> String {
+    match past.entries {
+        0 => String::new(),
+        _ => format!("{}: kept for stale_if_error, or removed soon", size(past)),
+    }
+}
+
 fn stats(cache: &CacheState) -> String {
     let share = cache.used as f64 / (cache.memory.max(1) as f64) * 100.0;
     let mut text = pairs(&[
         ("memory", format!("{} of {} used ({share:.1} %)", bytes(cache.used), bytes(cache.memory))),
         ("largest", format!("{} for one entry", bytes(cache.max_entry))),
         ("entries", cache.entries.to_string()),
+        ("past their TTL", past_ttl(&cache.past_ttl)),
         ("under way", format!("{} questions to the server", cache.flights)),
     ]);
     if cache.rules.is_empty() {

@@ -22,7 +22,9 @@ pub fn run(edit: EditArgs, at: &At) -> Result<()> {
     let asked = Asked::new(at)?;
     let table: RuleTable = asked.get("/rules")?.read()?;
     let Some(old) = table.rules.iter().find(|rule| rule.name == edit.rule) else {
-        bail!("there is no rule `{}`: `weir rules list` shows all", edit.rule);
+        // Weir knows which rules match it, if it is a digest.
+        let _: RuleState = asked.get(&path(&edit.rule))?.read()?;
+        bail!("somebody else has changed the rules meanwhile: try again");
     };
     let held = Held { asked: &asked, version: &table.version, old };
     let EditArgs { file, yes, mut flags, .. } = edit;

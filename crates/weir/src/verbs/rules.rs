@@ -1,12 +1,13 @@
 //! `weir rules ...`
 
+use super::client::Refused;
 use super::show::{COUNTS, ago, bytes, counts, entries, pairs, part, percent, reasons, seconds, table};
 use super::{Asked, escaped, explain};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use weir_admin::{
-    CacheCounts, Changed, Move, Place, QueryShown, Question, RuleDeeds, RuleState, RuleTable, RuleText,
+    CacheCounts, Changed, Code, Move, Place, QueryShown, Question, RuleDeeds, RuleState, RuleTable, RuleText,
 };
 
 pub fn run(verb: RulesVerb) -> Result<()> {
@@ -52,7 +53,8 @@ fn of_digest(mut rule: RuleArgs, asked: &Asked) -> Result<RuleArgs> {
 /// The same.
 pub fn name_digest(flags: &mut RuleFlags, asked: &Asked) -> Result<()> {
     if let Some(id) = flags.digest_named().map(str::to_owned) {
-        let query: QueryShown = asked.get(&format!("/queries/{}", escaped(&id)))?.read()?;
+        let told = asked.get(&format!("/queries/{}", escaped(&id)));
+        let query: QueryShown = told.map_err(|error| not_counted(error, &id))?.read()?;
         ensure!(
             !query.digest_cut,
             "the text of the digest {id} is longer than what is kept of it: give --match-digest with such a statement"
@@ -60,6 +62,17 @@ pub fn name_digest(flags: &mut RuleFlags, asked: &Asked) -> Result<()> {
         flags.of_digest(&query.id, query.digest);
     }
     Ok(())
+}
+
+/// What to do where the statistics do not know a digest: they begin anew when Weir does.
+fn not_counted(error: anyhow::Error, id: &str) -> anyhow::Error {
+    match error.downcast_ref::<Refused>() {
+        Some(Refused(refused)) if refused.code == Code::UnknownDigest => anyhow::anyhow!(
+            "{error}\nthe text of {id} is needed for the rule: give such a statement with --match-digest in place of --from-digest, \
+             look for it in the history (`weir queries --window 1d`), or try again when it was sent again"
+        ),
+        _ => error,
+    }
 }
 
 pub fn path(name: &str) -> String {
@@ -167,7 +180,10 @@ pub fn all_counts(c: &CacheCounts) -> String {
         ("stored now", format!("{}, {}", entries(c.entries), bytes(c.bytes))),
         (
             "stored",
-            format!("{} answers; {} too old, {} made room, {} wiped", c.fills, c.expired, c.evicted, c.wiped),
+            format!(
+                "{} answers; {} replaced by newer ones, {} too old, {} made room, {} wiped",
+                c.fills, c.replaced, c.expired, c.evicted, c.wiped
+            ),
         ),
         ("not stored", reasons(&c.dropped)),
         ("refused", reasons(&c.refused)),

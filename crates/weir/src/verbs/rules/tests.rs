@@ -4,7 +4,7 @@ use serde_json::json;
 fn table() -> RuleTable {
     let cache = json!({
         "entries": 2, "bytes": 1536, "hits": 90, "misses": 8, "waits": 2, "hit_ratio": 0.9, "saved_seconds": 1.25, "hit_bytes": 70000,
-        "fills": 9, "evicted": 1, "expired": 2, "wiped": 3, "refreshes": 0, "stale_served": 0, "verified": 10, "mismatched": 1,
+        "fills": 9, "evicted": 1, "expired": 2, "replaced": 1, "wiped": 3, "refreshes": 0, "stale_served": 0, "verified": 10, "mismatched": 1,
         "shadow_seen": 0, "shadow_hits": 0, "shadow_stale": 0, "shadow_saved_seconds": 0.0,
         "stale_ages": [{"up_to_seconds": 1.0, "answers": 1}],
         "refused": {"nondeterministic_function": 4, "transaction": 1}, "dropped": {"too_large": 2}
