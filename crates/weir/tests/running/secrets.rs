@@ -157,20 +157,20 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     let server = server(Flavor::MariaDb);
     database(&server, "canary", &["CREATE TABLE t (id BIGINT, v VARCHAR(40))"]).await;
     let mut admin = app(server.addr()).connect().await.unwrap();
-    admin.run("CREATE OR REPLACE USER canary1 IDENTIFIED BY 'canary-listed'").await.unwrap();
-    admin.run("GRANT ALL ON canary.* TO canary1").await.unwrap();
+    admin.run("CREATE OR REPLACE USER canary4 IDENTIFIED BY 'canary-listed'").await.unwrap();
+    admin.run("GRANT ALL ON canary.* TO canary4").await.unwrap();
     let certs = server.certs();
     let more = format!(
         "[log]\nlevel = \"trace\"\n[tls]\ncert = \"{}\"\nkey = \"{}\"\n[pool]\nsharing = \"transaction\"\n\
          [history]\nfile = \"history.db\"\n[query_log]\nfile = \"queries.json\"\nsample = \"100%\"\n\
-         [[user]]\nname = \"canary1\"\npassword = \"canary-listed\"\nprevious = \"canary-previous\"\n\
+         [[user]]\nname = \"canary4\"\npassword = \"canary-listed\"\nprevious = \"canary-previous\"\n\
          [[rule]]\nname = \"no\"\nmatch = {{ pattern = \"(?i)delete\" }}\ndeny = \"not here\"\n\
          [[rule]]\nname = \"reads\"\nmatch = {{ kind = \"read\", schema = \"canary\" }}\ncache = {{ ttl = \"1h\" }}\n",
         certs.server_cert.display(),
         certs.server_key.display()
     );
     let mut weir = weir_with(&server, &more);
-    let options = ConnectOptions::tcp(weir.addr(), "canary1", "canary-listed").database("canary");
+    let options = ConnectOptions::tcp(weir.addr(), "canary4", "canary-listed").database("canary");
     let mut client = options.clone().tls(Tls::Unverified).connect().await.unwrap();
     let id = client.greeting().connection_id.to_string();
     for sql in [
@@ -192,7 +192,7 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     for _ in 0..2 {
         execute(&mut client, prepared.id, &params, true).await;
     }
-    refusal(ConnectOptions::tcp(weir.addr(), "canary1", "canary-wrong").connect().await);
+    refusal(ConnectOptions::tcp(weir.addr(), "canary4", "canary-wrong").connect().await);
     weir.reload(&config(
         &server.addr().to_string(),
         &more.replace("reads\"", "reads\"\nttl = \"canary-reload\""),
@@ -237,7 +237,7 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
         &["sessions", "show", &id],
         &["advise", "cache"],
         &["advise", "pins"],
-        &["explain", "SELECT v FROM t", "--user", "canary1", "--schema", "canary"],
+        &["explain", "SELECT v FROM t", "--user", "canary4", "--schema", "canary"],
         &["rules", "test", "SELECT v FROM t"],
         &["reload"],
         &["check"],
@@ -260,7 +260,7 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
     weir.terminate(PATIENCE).unwrap();
     clean("the log", &weir.log());
     assert!(!weir.log().contains(key) && !said.contains(key), "the TLS key shows");
-    assert!(weir.log().contains("canary1") && weir.log().len() > 2000, "the log is not there at all");
+    assert!(weir.log().contains("canary4") && weir.log().len() > 2000, "the log is not there at all");
     let log = weir.log();
     let mut audit = log.lines().filter(|line| line.contains("audit") && line.contains("/cache/wipe"));
     assert!(audit.any(|line| line.contains("SELECT `v` FROM `t` WHERE `v` = ?")), "{log}");
