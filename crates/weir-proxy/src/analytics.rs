@@ -212,23 +212,8 @@ impl Analytics {
 
     /// The hash of a text, as far as it tells answers apart.
     pub fn text_key(&self, sql: &[u8], mode: LexMode) -> u64 {
-        self.key(0, &sql[trimmed_span(sql, mode)])
-    }
-
-    /// The same with what is bound to it: NULLs and values, as they stand in an execution.
-    #[inline]
-    pub fn bound_key(&self, text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
-        // Most have at most eight parameters.
-        let nulls = if let [nulls] = nulls { u64::from(*nulls) } else { self.key(0, nulls) };
-        self.key(text ^ nulls, values)
-    }
-
-    /// A hash of bytes that come with a number.
-    #[inline]
-    pub fn key(&self, with: u64, bytes: &[u8]) -> u64 {
         let mut hasher = self.keys.build_hasher();
-        hasher.write_u64(with);
-        hasher.write(bytes);
+        hasher.write(&sql[trimmed_span(sql, mode)]);
         hasher.finish()
     }
 
@@ -296,19 +281,13 @@ impl Analytics {
 
     /// Where a statement is counted whose digest is at hand. With `key`, whether it is in the sample.
     #[inline]
-    pub fn slot(
-        &mut self,
-        spot: &mut Spot,
-        sender: &Sender,
-        key: impl FnOnce(&Self) -> Option<u64>,
-    ) -> (Slot, Ask) {
+    pub fn slot(&mut self, spot: &mut Spot, sender: &Sender, key: Option<u64>) -> (Slot, Ask) {
         let slot = spot.slot(&mut self.writer, sender, None, self.began);
-        let key = if spot.digest.is_cacheable { key(self) } else { None };
         (slot, key.map_or(Ask::No, |key| self.asks(slot, sender, key)))
     }
 
     #[inline]
-    pub fn count(&self, slot: Slot, call: &Call) {
+    pub fn count(&self, slot: Slot, call: Call) {
         self.writer.count(slot, call);
     }
 
@@ -325,7 +304,29 @@ impl Analytics {
     }
 }
 
+/// The same with what is bound to it: NULLs and values, as they stand in an execution.
+#[inline]
+pub(crate) fn bound_key(text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
+    // Most have at most eight parameters.
+    let nulls = if let [nulls] = nulls { u64::from(*nulls) } else { hash(0, nulls) };
+    hash(text ^ nulls, values)
+}
+
+/// A hash of bytes; where clients choose them, `seed` comes of a random number.
+#[inline]
+pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let mut hasher = foldhash::quality::FixedState::with_seed(seed).build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
 impl Spot {
+    /// Nothing in its text speaks against caching its answers.
+    #[inline]
+    pub fn is_cacheable(&self) -> bool {
+        self.digest.is_cacheable
+    }
+
     #[inline]
     fn slot(&mut self, writer: &mut Writer, sender: &Sender, sql: Option<&[u8]>, began: Instant) -> Slot {
         if let Some((number, slot)) = self.place

@@ -26,6 +26,7 @@ mod confirmed;
 mod doing;
 mod down;
 mod exchange;
+mod executed;
 mod fill;
 mod followed;
 mod foreign;

@@ -207,7 +207,7 @@ impl Session {
 
     /// A statement was answered so; `queue_ns` is in the total already.
     #[inline]
-    pub(crate) fn logged(&mut self, call: &Call) {
+    pub(crate) fn logged(&mut self, call: Call) {
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
             self.log(why, call);
         }
@@ -217,7 +217,7 @@ impl Session {
     }
 
     #[cold]
-    fn log(&mut self, why: LoggedFor, call: &Call) {
+    fn log(&mut self, why: LoggedFor, call: Call) {
         let text = self.tally.text.take();
         if !matches!(self.current.command, com::QUERY | com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
             return;
@@ -239,7 +239,7 @@ impl Session {
             command: com::name(self.current.command),
             digest: slot.and_then(|slot| here(|analytics| analytics.named(slot)).flatten()),
             text: text.filter(|_| may_show),
-            call: *call,
+            call,
             server_connection: if call.server_ns == 0 { 0 } else { self.server.id },
             rules: self.tally.matched_names(),
             pins,

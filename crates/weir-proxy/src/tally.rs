@@ -7,13 +7,14 @@ use crate::advise::Watch;
 use crate::analytics::{Analytics, Ask, Plain, Sender, Spot, here};
 use crate::backend::Backend;
 use crate::command::statement_id;
+pub(crate) use crate::executed::Kept;
+use crate::executed::Types;
 use crate::link::of_the_session;
 use crate::login::Identity;
 use crate::ruled::Ruled;
 use crate::rules::Rules;
 use crate::session::{Noted, Session};
 use crate::sharing::Sharing;
-use crate::wish::TYPE_TIME;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,9 +24,8 @@ use weir_session::{PinSet, Schema, State};
 use weir_sql::LexMode;
 use weir_stats::digests::{Call, Origin, Slot, Source};
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps::{self, Caps};
+use weir_wire::caps::Caps;
 use weir_wire::command as com;
-use weir_wire::execute::{Execute, cursor_flags, has_type};
 
 /// What a session remembers for that.
 #[derive(Debug)]
@@ -61,39 +61,6 @@ pub(crate) struct Tally {
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
     pub text: Option<Vec<u8>>,
     matched: Option<Box<(Arc<Rules>, Vec<RuleIndex>)>>,
-}
-
-/// What is kept of a prepared statement.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    pub noted: Noted,
-    /// Its digest, and the hash of its text.
-    spot: Option<(Spot, u64)>,
-    params: u16,
-    types: Types,
-    /// COM_STMT_SEND_LONG_DATA has come for it: its executions do not hold all their values.
-    is_long: bool,
-}
-
-/// The types of a prepared statement's parameters, as they were bound last.
-#[derive(Debug, Clone, Copy, Default)]
-struct Types {
-    /// A hash of them.
-    key: u64,
-    /// One is TIME.
-    time: bool,
-}
-
-impl Types {
-    /// They come anew.
-    #[inline]
-    fn bind(&mut self, analytics: &Analytics, types: &[u8], flags: Caps) {
-        let key = analytics.key(0, types);
-        if key != self.key {
-            let named = flags & caps::QUERY_ATTRIBUTES != 0;
-            *self = Self { key, time: has_type(types, named, TYPE_TIME) };
-        }
-    }
 }
 
 impl Tally {
@@ -208,7 +175,10 @@ impl Tally {
         mode: LexMode,
     ) {
         let found = with_sender((self, at), of, |analytics, sender| match spot {
-            Some(spot) => analytics.slot(spot, sender, |analytics| Some(analytics.text_key(sql, mode))),
+            Some(spot) => {
+                let key = spot.is_cacheable().then(|| analytics.text_key(sql, mode));
+                analytics.slot(spot, sender, key)
+            }
             None => {
                 let (slot, ask, _) = analytics.find(sql, mode, sender);
                 *spot = analytics.last_spot();
@@ -342,16 +312,10 @@ impl Session {
         let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long })) = kept else {
             return;
         };
-        let (text, params, is_long) = (*text, *params, *is_long);
         self.tally.executes = Some((id, *noted));
-        let key = |analytics: &Analytics| {
-            let payload = whole.filter(|payload| payload.first() == Some(&com::STMT_EXECUTE))?;
-            let execute = Execute::parse(payload, params, flags).ok()?;
-            if let Some(bound) = execute.types {
-                types.bind(analytics, bound, flags);
-            }
-            let refused = is_long || types.time || cursor_flags(payload) != 0;
-            (!refused).then(|| analytics.bound_key(text ^ types.key, execute.values(payload)))
+        let key = match whole {
+            Some(payload) if spot.is_cacheable() && !*is_long => types.key(*text, payload, *params, flags),
+            _ => None,
         };
         let found = with_sender(
             (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
@@ -443,12 +407,12 @@ impl Session {
             if might_hit {
                 analytics.might_hit(slot, server_ns);
             }
-            analytics.count(slot, &call);
+            analytics.count(slot, call);
         });
         if self.tally.watch.is_some() {
             self.watched(slot, server_ns, might_hit);
         }
-        self.logged(&call);
+        self.logged(call);
     }
 
     /// Weir, or its cache, has answered.
@@ -477,8 +441,8 @@ impl Session {
             at: tally.at(total_ns),
         };
         if let Some(slot) = tally.slot {
-            here(|analytics| analytics.count(slot, &call));
+            here(|analytics| analytics.count(slot, call));
         }
-        self.logged(&call);
+        self.logged(call);
     }
 }

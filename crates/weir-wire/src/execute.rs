@@ -24,6 +24,16 @@ pub struct Execute<'a> {
     flag: Option<Flag>,
 }
 
+/// What an execution binds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binds<'a> {
+    /// Empty where they are those of the execution before it.
+    pub types: &'a [u8],
+    /// As in [`Execute::values`].
+    pub nulls: &'a [u8],
+    pub values: &'a [u8],
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Flag {
     /// The byte of the payload.
@@ -63,6 +73,20 @@ impl<'a> Execute<'a> {
         let types_at = at + 1;
         let types = if bound { Some(payload.get(types_at..types_at + 2 * params)?) } else { None };
         Some(Self { id, types, flag: Some(Flag { at, set: 1, types_at }) })
+    }
+
+    /// What a COM_STMT_EXECUTE without query attributes binds, its command byte known; `None` if it ends too early.
+    #[inline]
+    pub fn binds(payload: &'a [u8], params: usize) -> Option<Binds<'a>> {
+        let behind = payload.get(BITMAP_AT..)?;
+        if params == 0 {
+            return Some(Binds { types: &[], nulls: behind, values: &[] });
+        }
+        let (nulls, behind) = behind.split_at_checked(params.div_ceil(8))?;
+        let (bound, behind) = behind.split_first()?;
+        let types = if *bound == 0 { 0 } else { 2 * params };
+        let (types, values) = behind.split_at_checked(types)?;
+        Some(Binds { types, nulls, values })
     }
 
     fn read(payload: &'a [u8], params: u16, flags: Caps) -> Result<Self, Malformed> {

@@ -90,7 +90,7 @@ impl Default for Rare {
 
 impl Counts {
     #[inline]
-    pub fn add(&self, call: &Call) {
+    pub fn add(&self, call: Call) {
         self.calls.inc();
         self.bytes_in.add(call.bytes_in);
         self.bytes_out.add(call.bytes_out);
@@ -110,7 +110,8 @@ impl Counts {
         }
     }
 
-    fn add_special(&self, call: &Call) {
+    #[inline(never)]
+    fn add_special(&self, call: Call) {
         self.rows_affected.add(call.rows_affected);
         if call.queue_ns != 0 {
             self.queue.get_or_init(Box::default).record(call.queue_ns);

@@ -84,7 +84,8 @@ impl Table {
     }
 
     /// Counts what has no row any more.
-    pub(super) fn count_other(&self, call: &Call) {
+    #[cold]
+    pub(super) fn count_other(&self, call: Call) {
         let counts = Counts::default();
         counts.add(call);
         counts.add_to(&mut self.shelf.lock().other, call.at);

@@ -215,7 +215,7 @@ impl Writer {
 
     /// Counts a statement that was answered. One whose row has gone meanwhile is counted with the others.
     #[inline]
-    pub fn count(&self, slot: Slot, call: &Call) {
+    pub fn count(&self, slot: Slot, call: Call) {
         match self.row(slot) {
             Some(row) if self.table.emptied.load(Relaxed) == self.emptied => row.counts.add(call),
             _ => self.table.count_other(call),

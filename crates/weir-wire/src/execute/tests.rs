@@ -69,5 +69,11 @@ proptest! {
             prop_assert_eq!(found, read);
             prop_assert_eq!(found.values(&bytes), read.values(&bytes));
         }
+        let binds = Execute::binds(&bytes, usize::from(params));
+        prop_assert_eq!(binds.is_some(), found.is_ok());
+        if let (Some(binds), Ok(found)) = (binds, found) {
+            prop_assert_eq!((binds.nulls, binds.values), found.values(&bytes));
+            prop_assert_eq!(binds.types, found.types.unwrap_or_default());
+        }
     }
 }

@@ -1,0 +1,71 @@
+//! What is kept of prepared statements for their executions: where these are counted, and what tells one from another.
+
+use crate::analytics::{Spot, bound_key, hash};
+use crate::session::Noted;
+use crate::wish::TYPE_TIME;
+use weir_wire::caps::{self, Caps};
+use weir_wire::command as com;
+use weir_wire::execute::{Binds, Execute, cursor_flags, has_type};
+
+/// What is kept of a prepared statement.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub noted: Noted,
+    /// Its digest, and the hash of its text.
+    pub spot: Option<(Spot, u64)>,
+    pub params: u16,
+    pub types: Types,
+    /// COM_STMT_SEND_LONG_DATA has come for it: its executions do not hold all their values.
+    pub is_long: bool,
+}
+
+/// The types of a prepared statement's parameters, as they were bound last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Types {
+    /// A hash of them.
+    key: u64,
+    /// One is TIME.
+    time: bool,
+}
+
+impl Types {
+    /// A hash of the statement, whose text has the hash `text`, and of all that this execution binds; `None`: its answer would not be kept.
+    #[inline]
+    pub fn key(&mut self, text: u64, payload: &[u8], params: u16, flags: Caps) -> Option<u64> {
+        let bound = bound(payload, params, flags, self)?;
+        Some(bound_key(text ^ self.key, bound))
+    }
+
+    /// They come anew.
+    #[inline]
+    fn bind(&mut self, types: &[u8], flags: Caps) {
+        let key = hash(0, types);
+        if key != self.key {
+            let named = flags & caps::QUERY_ATTRIBUTES != 0;
+            *self = Self { key, time: has_type(types, named, TYPE_TIME) };
+        }
+    }
+}
+
+/// NULLs and values of a COM_STMT_EXECUTE whose answer might be kept.
+#[inline]
+fn bound<'p>(payload: &'p [u8], params: u16, flags: Caps, types: &mut Types) -> Option<(&'p [u8], &'p [u8])> {
+    if payload.first() != Some(&com::STMT_EXECUTE) {
+        return None;
+    }
+    let binds = match flags & caps::QUERY_ATTRIBUTES {
+        0 => Execute::binds(payload, usize::from(params))?,
+        _ => attributed(payload, params, flags)?,
+    };
+    if !binds.types.is_empty() {
+        types.bind(binds.types, flags);
+    }
+    (!types.time && cursor_flags(payload) == 0).then_some((binds.nulls, binds.values))
+}
+
+/// What an execution binds where query attributes were agreed.
+fn attributed(payload: &[u8], params: u16, flags: Caps) -> Option<Binds<'_>> {
+    let execute = Execute::parse(payload, params, flags).ok()?;
+    let (nulls, values) = execute.values(payload);
+    Some(Binds { types: execute.types.unwrap_or_default(), nulls, values })
+}
