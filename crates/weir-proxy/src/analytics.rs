@@ -286,7 +286,7 @@ impl Analytics {
         (slot, key.map_or(Ask::No, |key| self.asks(slot, sender, key)))
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn count(&self, slot: Slot, call: Call) {
         self.writer.count(slot, call);
     }
@@ -305,7 +305,7 @@ impl Analytics {
 }
 
 /// The same with what is bound to it: NULLs and values, as they stand in an execution.
-#[inline]
+#[inline(always)]
 pub(crate) fn bound_key(text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
     // Most have at most eight parameters.
     let nulls = if let [nulls] = nulls { u64::from(*nulls) } else { hash(0, nulls) };
@@ -313,7 +313,7 @@ pub(crate) fn bound_key(text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
 }
 
 /// A hash of bytes; where clients choose them, `seed` comes of a random number.
-#[inline]
+#[inline(always)]
 pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let mut hasher = foldhash::quality::FixedState::with_seed(seed).build_hasher();
     hasher.write(bytes);

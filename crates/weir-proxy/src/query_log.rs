@@ -161,7 +161,7 @@ impl QueryLog {
     }
 
     #[inline]
-    fn wants(&self, total_ns: u64) -> Option<LoggedFor> {
+    pub(crate) fn wants(&self, total_ns: u64) -> Option<LoggedFor> {
         if total_ns >= self.slow_ns.load(Relaxed) {
             return Some(LoggedFor::Slow);
         }
@@ -206,18 +206,8 @@ impl Session {
     }
 
     /// A statement was answered so; `queue_ns` is in the total already.
-    #[inline]
-    pub(crate) fn logged(&mut self, call: Call) {
-        if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            self.log(why, call);
-        }
-        if self.tally.text.is_some() {
-            self.tally.text = None;
-        }
-    }
-
     #[cold]
-    fn log(&mut self, why: LoggedFor, call: Call) {
+    pub(crate) fn log(&mut self, why: LoggedFor, call: Call) {
         let text = self.tally.text.take();
         if !matches!(self.current.command, com::QUERY | com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
             return;

@@ -11,6 +11,7 @@ pub(crate) use crate::executed::Kept;
 use crate::executed::Types;
 use crate::link::of_the_session;
 use crate::login::Identity;
+use crate::query_log::LoggedFor;
 use crate::ruled::Ruled;
 use crate::rules::Rules;
 use crate::session::{Noted, Session};
@@ -257,31 +258,31 @@ impl Sharing {
 }
 
 /// Works with what this thread counts with, and with the sender of the statement at hand.
-#[inline]
+#[inline(always)]
 fn with_sender<R>(
     (tally, at): (&mut Tally, At<'_>),
-    (worker, identity): (&Worker, &Identity),
+    of: (&Worker, &Identity),
     work: impl FnOnce(&mut Analytics, &Sender) -> R,
 ) -> Option<R> {
     let print = at.state.map_or(0, State::fingerprint);
-    if let Some((sender, (schema, known))) = &tally.sender
-        && *known == print
-        && same(schema, at.schema)
-    {
-        return here(|analytics| work(analytics, sender));
+    let known =
+        tally.sender.as_ref().is_some_and(|(_, (schema, of))| *of == print && same(schema, at.schema));
+    if !known {
+        tally.sender = sender((at, print), of);
     }
+    let (sender, _) = tally.sender.as_ref()?;
+    here(|analytics| work(analytics, sender))
+}
+
+#[cold]
+fn sender((at, print): (At<'_>, u64), (worker, identity): (&Worker, &Identity)) -> Option<(Sender, Stand)> {
     let name = match at.schema {
         Schema::Known(name) => Box::from(&**name),
         Schema::None | Schema::Unknown => Box::default(),
     };
     let server = worker.shared.upstream.target().name.as_str().into();
     let origin = Origin { user: identity.user.as_slice().into(), schema: name, server };
-    here(|analytics| {
-        let sender = analytics.sender(origin, at.dialect, at.state);
-        let done = work(analytics, &sender);
-        tally.sender = Some((sender, (at.schema.clone(), print)));
-        done
-    })
+    here(|analytics| (analytics.sender(origin, at.dialect, at.state), (at.schema.clone(), print)))
 }
 
 impl Session {
@@ -403,16 +404,10 @@ impl Session {
             saved_ns: 0,
             at: self.tally.at(total_ns),
         };
-        here(|analytics| {
-            if might_hit {
-                analytics.might_hit(slot, server_ns);
-            }
-            analytics.count(slot, call);
-        });
+        self.counts(Some(slot), might_hit, call);
         if self.tally.watch.is_some() {
             self.watched(slot, server_ns, might_hit);
         }
-        self.logged(call);
     }
 
     /// Weir, or its cache, has answered.
@@ -440,9 +435,39 @@ impl Session {
             saved_ns,
             at: tally.at(total_ns),
         };
-        if let Some(slot) = tally.slot {
-            here(|analytics| analytics.count(slot, call));
-        }
-        self.logged(call);
+        let slot = tally.slot;
+        self.counts(slot, false, call);
     }
+
+    /// A statement was answered so.
+    #[inline(always)]
+    fn counts(&mut self, slot: Option<Slot>, might_hit: bool, call: Call) {
+        // Asked ahead: what is not logged needs no place in memory.
+        if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
+            return self.counts_and_logs(slot, might_hit, call, why);
+        }
+        count(slot, might_hit, call);
+        if self.tally.text.is_some() {
+            self.tally.text = None;
+        }
+    }
+
+    #[cold]
+    fn counts_and_logs(&mut self, slot: Option<Slot>, might_hit: bool, call: Call, why: LoggedFor) {
+        count(slot, might_hit, call);
+        self.log(why, call);
+        self.tally.text = None;
+    }
+}
+
+/// `might_hit`: the cache might have answered it.
+#[inline(always)]
+fn count(slot: Option<Slot>, might_hit: bool, call: Call) {
+    let Some(slot) = slot else { return };
+    here(|analytics| {
+        if might_hit {
+            analytics.might_hit(slot, call.server_ns);
+        }
+        analytics.count(slot, call);
+    });
 }

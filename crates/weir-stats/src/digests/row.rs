@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use weir_model::DigestId;
 
 use super::call::{Call, Source};
-use super::spread::{Place, Spread};
+use super::spread::Spread;
 use super::sums::{REASONS, Sums};
 use crate::counter::Counter;
 
@@ -59,6 +59,8 @@ pub(super) struct Counts {
     misses: Counter,
     by_weir: Counter,
     last_seen: Counter,
+    /// Where both times are the same: neither did the statement wait, nor was the client waited for.
+    both: Spread,
     total: Spread,
     server: Spread,
     queue: OnceLock<Box<Spread>>,
@@ -89,24 +91,29 @@ impl Default for Rare {
 }
 
 impl Counts {
-    #[inline]
+    #[inline(always)]
     pub fn add(&self, call: Call) {
         self.calls.inc();
         self.bytes_in.add(call.bytes_in);
         self.bytes_out.add(call.bytes_out);
         self.rows_sent.add(call.rows_sent);
         self.last_seen.set(call.at);
-        let place = Place::of(call.total_ns);
-        self.total.record_at(place, call.total_ns);
-        match call.server_ns {
-            0 => {}
-            // It did not wait, nor was the client waited for.
-            same if same == call.total_ns => self.server.record_at(place, same),
-            other => self.server.record(other),
+        if call.server_ns == call.total_ns && call.server_ns != 0 {
+            self.both.record(call.total_ns);
+        } else {
+            self.add_times(call.total_ns, call.server_ns);
         }
         let special = call.rows_affected | call.queue_ns;
         if special != 0 || call.error.is_some() || call.source != Source::Server {
             self.add_special(call);
+        }
+    }
+
+    #[inline(never)]
+    fn add_times(&self, total_ns: u64, server_ns: u64) {
+        self.total.record(total_ns);
+        if server_ns != 0 {
+            self.server.record(server_ns);
         }
     }
 
@@ -174,8 +181,10 @@ impl Counts {
         sums.misses += self.misses.get();
         sums.by_weir += self.by_weir.get();
         sums.seen(first_seen, self.last_seen.get());
-        self.total.add_to(&mut sums.total);
-        self.server.add_to(&mut sums.server);
+        for (of, sum) in [(&self.total, &mut sums.total), (&self.server, &mut sums.server)] {
+            of.add_to(sum);
+            self.both.add_to(sum);
+        }
         if let Some(queue) = self.queue.get() {
             queue.add_to(&mut sums.queue);
         }
@@ -195,7 +204,7 @@ impl Counts {
     fn held(&self) -> usize {
         let queue = self.queue.get().map_or(0, |queue| size_of::<Spread>() + queue.held());
         let rare = self.rare.get().map_or(0, |_| size_of::<Rare>());
-        self.total.held() + self.server.held() + queue + rare
+        self.both.held() + self.total.held() + self.server.held() + queue + rare
     }
 }
 

@@ -10,25 +10,6 @@ const OCTAVES: usize = 2;
 const BUCKETS: usize = OCTAVES * SUBS;
 const PIECES: usize = (MAX_EXP - MIN_EXP) as usize / OCTAVES;
 
-/// The place of durations shorter than all buckets.
-const BELOW: usize = usize::MAX;
-
-/// Where a duration is counted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place(usize);
-
-impl Place {
-    #[inline]
-    pub fn of(ns: u64) -> Self {
-        let exp = 63 - (ns | 1).leading_zeros();
-        if exp < MIN_EXP {
-            return Self(BELOW);
-        }
-        let sub = (ns >> (exp - SUB_BITS)) as usize % SUBS;
-        Self((exp - MIN_EXP) as usize * SUBS + sub)
-    }
-}
-
 /// As [`crate::Histogram`], with the same buckets. One writer, any readers.
 #[derive(Debug, Default)]
 pub(super) struct Spread {
@@ -41,22 +22,19 @@ pub(super) struct Spread {
 impl Spread {
     #[inline]
     pub fn record(&self, ns: u64) {
-        self.record_at(Place::of(ns), ns);
-    }
-
-    /// `place` is that of `ns`.
-    #[inline]
-    pub fn record_at(&self, place: Place, ns: u64) {
         self.sum_ns.add(ns);
-        let Place(bucket) = place;
-        match self.pieces.get(bucket / BUCKETS) {
-            Some(piece) => match piece.get() {
-                Some(piece) => piece[bucket % BUCKETS].inc(),
-                None => piece.get_or_init(Box::default)[bucket % BUCKETS].inc(),
-            },
-            None if bucket == BELOW => self.below.inc(),
-            None => self.above.inc(),
+        let exp = 63 - (ns | 1).leading_zeros();
+        if exp < MIN_EXP {
+            return self.below.inc();
         }
+        let sub = (ns >> (exp - SUB_BITS)) as usize % SUBS;
+        let bucket = (exp - MIN_EXP) as usize * SUBS + sub;
+        let Some(piece) = self.pieces.get(bucket / BUCKETS) else { return self.above.inc() };
+        let piece = match piece.get() {
+            Some(piece) => piece,
+            None => piece.get_or_init(Box::default),
+        };
+        piece[bucket % BUCKETS].inc();
     }
 
     pub fn add_to(&self, sum: &mut HistogramSnapshot) {

@@ -214,7 +214,7 @@ impl Writer {
     }
 
     /// Counts a statement that was answered. One whose row has gone meanwhile is counted with the others.
-    #[inline]
+    #[inline(always)]
     pub fn count(&self, slot: Slot, call: Call) {
         match self.row(slot) {
             Some(row) if self.table.emptied.load(Relaxed) == self.emptied => row.counts.add(call),
