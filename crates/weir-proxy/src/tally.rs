@@ -404,7 +404,20 @@ impl Session {
             saved_ns: 0,
             at: self.tally.at(total_ns),
         };
-        self.counts(Some(slot), might_hit, call);
+        // Asked ahead: what is not logged needs no place in memory.
+        if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
+            self.counts_and_logs(slot, might_hit, call, why);
+        } else {
+            here(|analytics| {
+                if might_hit {
+                    analytics.might_hit(slot, server_ns);
+                }
+                analytics.count(slot, call);
+            });
+            if self.tally.text.is_some() {
+                self.tally.text = None;
+            }
+        }
         if self.tally.watch.is_some() {
             self.watched(slot, server_ns, might_hit);
         }
@@ -435,39 +448,24 @@ impl Session {
             saved_ns,
             at: tally.at(total_ns),
         };
-        let slot = tally.slot;
-        self.counts(slot, false, call);
-    }
-
-    /// A statement was answered so.
-    #[inline(always)]
-    fn counts(&mut self, slot: Option<Slot>, might_hit: bool, call: Call) {
-        // Asked ahead: what is not logged needs no place in memory.
+        if let Some(slot) = tally.slot {
+            here(|analytics| analytics.count(slot, call));
+        }
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            return self.counts_and_logs(slot, might_hit, call, why);
+            self.log(why, call);
         }
-        count(slot, might_hit, call);
-        if self.tally.text.is_some() {
-            self.tally.text = None;
-        }
+        self.tally.text = None;
     }
 
     #[cold]
-    fn counts_and_logs(&mut self, slot: Option<Slot>, might_hit: bool, call: Call, why: LoggedFor) {
-        count(slot, might_hit, call);
+    fn counts_and_logs(&mut self, slot: Slot, might_hit: bool, call: Call, why: LoggedFor) {
+        here(|analytics| {
+            if might_hit {
+                analytics.might_hit(slot, call.server_ns);
+            }
+            analytics.count(slot, call);
+        });
         self.log(why, call);
         self.tally.text = None;
     }
-}
-
-/// `might_hit`: the cache might have answered it.
-#[inline(always)]
-fn count(slot: Option<Slot>, might_hit: bool, call: Call) {
-    let Some(slot) = slot else { return };
-    here(|analytics| {
-        if might_hit {
-            analytics.might_hit(slot, call.server_ns);
-        }
-        analytics.count(slot, call);
-    });
 }
