@@ -12,7 +12,7 @@ use crate::digests::{DigestText, Origin};
 /// Executions of a line that are watched before their number is held against all.
 const FREE: u64 = 2048;
 /// From then on a line watches about one execution in this many at most: to watch one costs as much as a tenth of a statement.
-const ONE_IN: u64 = 32;
+const ONE_IN: u64 = 64;
 /// So often it is looked at that.
 const LOOKED_AT: u64 = 512;
 /// A key is hot that is asked for more than so many times as often as the mean.
