@@ -186,7 +186,8 @@ impl Cache {
         let part = &self.inner.parts()[self.inner.place(ask.key.hash)];
         let state = part.state.lock();
         let (_, entry) = state.store.find(ask.key.hash, ask.key.bytes, Kind::Answer)?;
-        let usable = ask.after_floor(entry.asked()) && entry.freshness(&ask.terms, now) != Freshness::Dead;
+        let fresh = entry.freshness(&ask.terms, now) != Freshness::Dead;
+        let usable = fresh && ask.after_floor(entry.asked()) && entry.scope().covers_tags(ask.scope);
         let entry = usable.then(|| Arc::clone(entry))?;
         drop(state);
         ask.scope.rule().seldom(Seldom::StaleServed, 1);
@@ -225,7 +226,8 @@ impl Ask<'_> {
 impl Flight {
     /// Whether what it brings may be served to whoever asks.
     fn serves(&self, ask: &Ask<'_>, now: Instant) -> bool {
-        ask.after_floor(self.began) && now.saturating_duration_since(self.began) < ask.terms.ttl
+        let young = now.saturating_duration_since(self.began) < ask.terms.ttl;
+        young && ask.after_floor(self.began) && self.scope.covers_tags(ask.scope)
     }
 }
 

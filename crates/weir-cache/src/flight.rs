@@ -189,7 +189,8 @@ impl Drop for Ticket {
     }
 }
 
-/// Waits for what another asked. A future; it has no deadline of its own: dropped, it leaves.
+/// Waits for what another asked. A future; it has no deadline of its own: dropped, it leaves. Where a deadline of its owner's is
+/// over, [`Waiting::lose_patience`] says so.
 #[derive(Debug)]
 #[must_use = "it does nothing unless polled"]
 pub struct Waiting {
@@ -210,6 +211,18 @@ pub enum Waited {
     Miss(Ticket),
     /// There will be nothing to share: ask the server, and store nothing.
     RunYourself,
+}
+
+impl Waiting {
+    /// It has waited too long. Whoever asks next does not wait for the same: the answer may have come long ago, and be stuck on its
+    /// way to a client that takes nothing.
+    pub fn lose_patience(self) {
+        let part = &self.inner.parts()[self.inner.place(self.flight.hash)];
+        let mut state = part.state.lock();
+        state.remove_flight(&self.flight);
+        part.weigh(&mut state);
+        drop(state);
+    }
 }
 
 impl Future for Waiting {

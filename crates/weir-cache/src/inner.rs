@@ -143,7 +143,9 @@ impl Inner {
         let newer = newer.filter(|stored| stored.asked() > entry.asked()).cloned();
         let wakers = flight.map(|flight| {
             state.remove_flight(flight);
-            flight.settle(Some(newer.as_ref().unwrap_or(entry)), now)
+            // Who waits may have tags that this has not.
+            let mut found = newer.iter().chain([entry]);
+            flight.settle(found.find(|found| found.scope().covers_tags(&flight.scope)), now)
         });
         let inserted = newer.is_none().then(|| {
             let inserted = state.store.insert(hash, key.bytes, Arc::clone(entry));
@@ -266,7 +268,8 @@ impl State {
         let (id, entry) = self.store.find(ask.key.hash, ask.key.bytes, Kind::Answer)?;
         let freshness = entry.freshness(&ask.terms, now);
         let usable = matches!(freshness, Freshness::Fresh | Freshness::Soft);
-        let entry = (usable && ask.after_floor(entry.asked())).then(|| Arc::clone(entry))?;
+        let usable = usable && ask.after_floor(entry.asked()) && entry.scope().covers_tags(ask.scope);
+        let entry = usable.then(|| Arc::clone(entry))?;
         self.store.used(id);
         Some((entry, freshness))
     }

@@ -107,6 +107,11 @@ impl Scope {
         self.tags.iter().map(|t| &**t)
     }
 
+    /// Whether a wipe by any tag of the other takes what is about this, too.
+    pub(crate) fn covers_tags(&self, other: &Self) -> bool {
+        other.tags.iter().all(|tag| self.tags.contains(tag))
+    }
+
     /// Whether this was asked before.
     pub(crate) fn is_noted(&self) -> bool {
         self.noted.load(Ordering::Relaxed) || self.noted.swap(true, Ordering::Relaxed)

@@ -119,7 +119,8 @@ impl Cache {
         let mut state = self.inner.parts()[place].state.lock();
         let (id, entry) = state.store.find(ask.key.hash, ask.key.bytes, Kind::Shadow)?;
         let alive = matches!(entry.freshness(&ask.terms, now), Freshness::Fresh | Freshness::Soft);
-        let entry = (alive && ask.after_floor(entry.asked())).then(|| Arc::clone(entry))?;
+        let usable = alive && ask.after_floor(entry.asked()) && entry.scope().covers_tags(ask.scope);
+        let entry = usable.then(|| Arc::clone(entry))?;
         state.store.used(id);
         Some(entry)
     }

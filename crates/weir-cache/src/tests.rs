@@ -5,6 +5,7 @@ mod flights;
 mod model;
 mod threads;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -119,7 +120,7 @@ fn text(entry: &Entry) -> String {
 
 /// A future with a waker that counts.
 struct Task {
-    waiting: std::pin::Pin<Box<Waiting>>,
+    waiting: Pin<Box<Waiting>>,
     woken: Arc<Woken>,
 }
 
@@ -146,6 +147,10 @@ impl Task {
             Poll::Ready(waited) => Some(waited),
             Poll::Pending => None,
         }
+    }
+
+    fn lose_patience(self) {
+        Pin::into_inner(self.waiting).lose_patience();
     }
 
     fn woken(&self) -> bool {

@@ -4,6 +4,7 @@ use crate::analytics::Plain;
 use crate::doing::Doing;
 use crate::session::{Noted, Session};
 use crate::sharing::Known;
+use crate::writes::Alters;
 use std::ops::Range;
 use weir_session::{Effect, PinReason, PinSet, Replay, Schema, with_statement};
 use weir_sql::{
@@ -11,16 +12,12 @@ use weir_sql::{
     StatementKind, WeirCommand, parse_kill, quick,
 };
 use weir_wire::attributes::statement_offset;
-use weir_wire::command::QUERY;
+use weir_wire::caps;
 use weir_wire::frame::put_packet;
 
 /// Several statements may stand in one packet. COM_SET_OPTION switches that on and off; where it is off the server
 /// refuses what stands behind a `;` anyway, so looking there costs little and does no harm.
 pub(crate) const MULTI: bool = true;
-
-/// Statements whose text is kept while they run. A longer one that its client abandons is left to finish: 4 KiB
-/// holds nearly every read, and the copy is paid for every statement.
-const KEPT_MAX: usize = 4 * 1024;
 
 /// What a SET may do besides setting variables that are known to be of the session.
 const OF_A_SET: PinSet = PinSet::of(&[PinReason::UserVariable, PinReason::NextTransaction]);
@@ -40,12 +37,10 @@ pub(crate) enum Meaning {
 
 /// A statement, as far as it was looked at.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct Asked {
     pub meaning: Meaning,
     /// The server may ask for a local file.
     pub local_infile: bool,
-    /// The text to keep while it runs; empty where the statement is surely no read.
-    pub text: &'a [u8],
     /// What must be known when it has succeeded.
     pub noted: Option<Noted>,
     /// The schema that it enters if it succeeds, for a session whose state is not followed.
@@ -54,33 +49,26 @@ pub(crate) struct Asked<'a> {
 
 impl Session {
     /// Looks at a whole COM_QUERY.
-    pub(crate) fn analyse<'a>(&mut self, payload: &'a [u8]) -> Asked<'a> {
-        let plain = |text| Asked {
-            meaning: Meaning::ForServer,
-            local_infile: false,
-            text,
-            noted: None,
-            enters: None,
-        };
+    pub(crate) fn analyse(&mut self, payload: &[u8]) -> Asked {
+        let plain = |noted| Asked { meaning: Meaning::ForServer, local_infile: false, noted, enters: None };
         // A payload that ends within its attributes is the server's to refuse.
-        let Ok(offset) = statement_offset(payload, self.server.caps) else { return plain(&[]) };
+        let Ok(offset) = statement_offset(payload, self.server.caps) else { return plain(None) };
         let sql = &payload[offset..];
         if self.sharing.is_some()
             && let Some(Known { local_infile, noted }) = self.known(sql)
         {
-            return Asked { local_infile, noted, ..plain(&[]) };
+            return Asked { local_infile, ..plain(noted) };
         }
         let mode = self.lex_mode();
         if let Some(known) = self.tally_text(sql, mode) {
             self.forgettable &= known.forgettable;
             self.follow(known.kind, sql);
-            return Asked { noted: Some(Noted { kind: known.kind, charset: None }), ..plain(&[]) };
+            return plain(Some(Noted::plain(known.kind)));
         }
         let look = quick(sql, mode, MULTI);
-        let text = if may_read(look.leading) && sql.len() <= KEPT_MAX { sql } else { &[] };
         if !look.needs_full {
             let (noted, enters) = self.quickly(look.leading, sql, mode);
-            return Asked { noted, enters, ..plain(text) };
+            return Asked { enters, ..plain(noted) };
         }
         self.forgettable = false;
         let facts = Facts::of(sql, mode, MULTI);
@@ -88,7 +76,7 @@ impl Session {
         self.follow(found.kind, sql);
         let enters = schema_after(&facts, sql);
         if found.weir == Some(WeirCommand::ShowSession) {
-            return Asked { meaning: Meaning::ShowSession, ..plain(&[]) };
+            return Asked { meaning: Meaning::ShowSession, ..plain(None) };
         }
         // One that has been sent ahead of the queue must not hit what its target does next.
         let sent = self.sharing.as_ref().is_some_and(|sharing| sharing.kill == Some(true));
@@ -97,7 +85,7 @@ impl Session {
         if let Some(kill) = &kill
             && registry.kill_detached(kill.id, kill.target == KillTarget::Query, &self.identity.user)
         {
-            return Asked { meaning: Meaning::Killed, ..plain(&[]) };
+            return Asked { meaning: Meaning::Killed, ..plain(None) };
         }
         let mapped =
             kill.and_then(|kill| Some((registry.server_id(kill.id, self.server.place)?, kill.id_span)));
@@ -108,7 +96,7 @@ impl Session {
             }
             None => Meaning::ForServer,
         };
-        Asked { meaning, local_infile: found.local_infile, text, noted: Some(noted), enters }
+        Asked { meaning, local_infile: found.local_infile, noted: Some(noted), enters }
     }
 
     /// What is noted of a statement that says by its first word what it does, and the schema that it enters.
@@ -129,12 +117,16 @@ impl Session {
         if let Some(Keyword::Use | Keyword::Execute) = leading {
             let facts = Facts::of(sql, mode, MULTI);
             self.follow(facts.kind(), sql);
-            return (None, schema_after(&facts, sql));
+            let noted = Noted { charset: None, ..self.noted_of(&facts, sql) };
+            return (Some(noted), schema_after(&facts, sql));
         }
-        let kind = Statement::classify(sql, mode, MULTI).kind;
-        self.follow(kind, sql);
-        self.tally_plain(Plain { kind, forgettable });
-        (None, None)
+        let found = Statement::classify(sql, mode, MULTI);
+        self.follow(found.kind, sql);
+        let noted = Noted { alters: Alters::of(&found, sql, mode), ..Noted::plain(found.kind) };
+        if noted.alters == Alters::No {
+            self.tally_plain(Plain { kind: found.kind, forgettable });
+        }
+        (Some(noted), None)
     }
 
     /// The same for a session that needs all the facts anyway; they are kept for it. `None`: the statement is about Weir or its
@@ -150,8 +142,8 @@ impl Session {
         sharing.fresh = false;
         if let Some(text) = self.worker.learned.lock().texts.find(sql, mode) {
             (sharing.facts, sharing.read) = (None, text.doing.plain());
-            sharing.kind = Some(text.kind);
-            let noted = Noted { kind: text.kind, charset: None };
+            (sharing.kind, sharing.alters) = (Some(text.kind), Alters::No);
+            let noted = Noted::plain(text.kind);
             let of = (&*self.worker, &*self.identity);
             self.tally.spot((sharing.at(), of), &mut text.spot, sql, mode);
             return Some(Known { local_infile: false, noted: Some(noted) });
@@ -159,11 +151,11 @@ impl Session {
         self.tally_text(sql, mode);
         let facts = Facts::of(sql, mode, MULTI);
         let Classified { weir, local_infile, kinds, .. } = facts.classified;
-        let noted = Some(self.noted_of(&facts, sql));
+        let noted = self.noted_of(&facts, sql);
         let plain = weir.is_none() && !kinds.contains(StatementKind::Kill);
         let sharing = self.sharing.as_mut()?;
         sharing.fresh = facts.fresh;
-        sharing.kind = plain.then(|| facts.kind());
+        (sharing.kind, sharing.alters) = (plain.then(|| facts.kind()), noted.alters);
         if plain && !Replay::is_likely(&facts, sql) {
             let doing = Doing::of_text(sql, facts.clone());
             if !facts.fresh {
@@ -173,7 +165,7 @@ impl Session {
         } else {
             (sharing.facts, sharing.read) = (Some(facts), None);
         }
-        plain.then_some(Known { local_infile, noted })
+        plain.then_some(Known { local_infile, noted: Some(noted) })
     }
 
     /// A command waits for a connection, and is not looked at again.
@@ -186,11 +178,20 @@ impl Session {
     /// Looks at the first part of a COM_QUERY too long to hold: what it begins with is all there is to go by.
     pub(crate) fn analyse_part(&mut self, so_far: &[u8]) {
         let Ok(offset) = statement_offset(so_far, self.server.caps) else { return };
-        let found = Statement::classify(&so_far[offset..], self.lex_mode(), false);
+        let (front, mode) = (&so_far[offset..], self.lex_mode());
+        let found = Statement::classify(front, mode, false);
         self.forgettable = false;
         self.follow(StatementKind::Other, &[]);
         self.current.local_infile = found.local_infile;
-        self.current.noted = Some(Noted { kind: StatementKind::Other, charset: None });
+        // Where a client may send several at once, what is not seen of it may be anything.
+        let alters = match self.client_caps & caps::MULTI_STATEMENTS != 0 {
+            true => Alters::Yes,
+            false => Alters::of(&found, front, mode),
+        };
+        self.current.noted = Some(Noted { alters, ..Noted::plain(StatementKind::Other) });
+        if let Some(sharing) = &mut self.sharing {
+            sharing.cache.wipes.clear();
+        }
     }
 
     /// What must be known of a statement when it runs, at once or after it was prepared, and what it is.
@@ -208,17 +209,20 @@ impl Session {
             // Most often what was saved before, in a variable.
             ClientCharset::Unknown => self.login_charset,
         });
-        Noted { kind: facts.kind(), charset }
+        let alters = Alters::of(&facts.classified, sql, self.lex_mode());
+        Noted { kind: facts.kind(), charset, alters }
     }
 
     /// The kind of the command under way.
     pub(crate) fn current_kind(&self) -> StatementKind {
-        let current = &self.current;
-        match current.noted {
-            Some(noted) => noted.kind,
-            None if current.command != QUERY || current.text.is_empty() => StatementKind::Other,
-            None => Statement::classify(&current.text, self.lex_mode(), MULTI).kind,
-        }
+        self.current.noted.map_or(StatementKind::Other, |noted| noted.kind)
+    }
+}
+
+impl Noted {
+    /// Of a statement that changes neither character sets nor what names stand for.
+    fn plain(kind: StatementKind) -> Self {
+        Self { kind, charset: None, alters: Alters::No }
     }
 }
 
@@ -257,15 +261,6 @@ fn is_forgettable(leading: Option<Keyword>) -> bool {
                 | K::Describe
         )
     )
-}
-
-/// Whether a statement that begins so may be a read, or the end of a transaction.
-fn may_read(leading: Option<Keyword>) -> bool {
-    use Keyword as K;
-    match leading {
-        None => true,
-        Some(word) => !matches!(word, K::Insert | K::Update | K::Delete | K::Replace | K::Load | K::Call),
-    }
 }
 
 /// The packet of `payload` with other text at `span`.

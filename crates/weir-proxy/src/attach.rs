@@ -8,8 +8,9 @@ use crate::exchange::{Answer, exchange};
 use crate::link::{Lease, Link, UsedBy};
 use crate::login::is_access_denied;
 use crate::open::connect;
+use crate::question::{clean, query, read_state};
 use crate::session::{Exit, Session};
-use crate::sharing::{Sharing, Wait, kind_of, login_schema, plan};
+use crate::sharing::{Sharing, Wait, login_schema, plan};
 use crate::worker::Worker;
 use std::future::poll_fn;
 use std::io;
@@ -19,7 +20,7 @@ use std::time::Instant;
 use tokio::time::{sleep_until, timeout};
 use weir_model::{CloseReason, ServerFamily};
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, ServerConnection};
-use weir_session::{Base, Next, Plan, Send, State, Step, Variable, synced};
+use weir_session::{Next, Plan, Send, State, Step, synced};
 use weir_wire::caps;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::packet::ErrPacket;
@@ -36,12 +37,6 @@ const TRIES: u32 = 3;
 
 /// How often a connection is reset or changed for one command: once, then the plan must do.
 const ROUNDS: u32 = 3;
-
-/// Empties the diagnostics area and changes nothing.
-pub(crate) const CLEANER: &[u8] = b"SET @@SESSION.last_insert_id=@@SESSION.last_insert_id";
-
-/// Asks the server to tell when a statement changes something of its session, be it in a trigger.
-const TRACKING: &[u8] = b"SET SESSION session_track_state_change=ON";
 
 /// Why a command cannot be run.
 #[derive(Debug)]
@@ -285,53 +280,6 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Box<Lin
     }
 }
 
-/// What a session is like that has just begun, or was reset; from now on the server reports its changes.
-pub(crate) async fn read_state(worker: &Worker, server: &mut Backend) -> io::Result<State> {
-    let kind = kind_of(server);
-    let values = ask(server, Base::read_text(kind).as_bytes()).await?;
-    let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
-    let (mut base, schema) = Base::from_row(kind, &row).map_err(io::Error::other)?;
-    let v = Variable::SESSION_TRACK_STATE_CHANGE;
-    if base.present().contains(v) && base.get(v) != Some(b"ON") {
-        ask(server, TRACKING).await?;
-        base.set(v, b"ON");
-    }
-    let base = worker.shared.bases.lock().share(base);
-    Ok(State::new(base, schema))
-}
-
-/// The row that answers a query of Weir's own.
-pub(crate) async fn ask(server: &mut Backend, sql: &[u8]) -> io::Result<Vec<Option<Vec<u8>>>> {
-    match query(server, sql).await? {
-        Answer::Done { values, warnings: 0 } => Ok(values),
-        // That FOUND_ROWS() or a variable is deprecated: the next client must not see it.
-        Answer::Done { values, .. } => match query(server, CLEANER).await? {
-            Answer::Done { .. } => Ok(values),
-            Answer::Prepared { .. } | Answer::Refused(_) => Err(io::Error::other("the answer to a SET")),
-        },
-        Answer::Prepared { .. } => Err(io::Error::other("an answer to nothing")),
-        Answer::Refused(err) => {
-            Err(io::Error::other(format!("{} {}", err.code, String::from_utf8_lossy(&err.message))))
-        }
-    }
-}
-
-async fn query(server: &mut Backend, sql: &[u8]) -> io::Result<Answer> {
-    let payload = query_payload(server.caps, sql);
-    exchange(server, &payload, Shape::Query).await
-}
-
-/// A COM_QUERY without attributes.
-pub(crate) fn query_payload(caps: caps::Caps, sql: &[u8]) -> Vec<u8> {
-    let mut payload = vec![com::QUERY];
-    if caps & caps::QUERY_ATTRIBUTES != 0 {
-        // No parameters, in one set.
-        payload.extend_from_slice(&[0, 1]);
-    }
-    payload.extend_from_slice(sql);
-    payload
-}
-
 /// Brings the attached connection into the state that the command at hand needs.
 async fn make_fit(session: &mut Session) -> Result<(), Trouble> {
     let foreign = session.sharing.as_ref().is_some_and(|sharing| {
@@ -401,7 +349,7 @@ pub(crate) async fn sync(session: &mut Session, wanted: &State, steps: Vec<Step>
     }
     if warned {
         // That a character set is deprecated, or the like: none of the client's business.
-        ask(&mut session.server, CLEANER).await?;
+        clean(&mut session.server).await?;
     }
     let mut learned = session.worker.learned.lock();
     if let Some(sharing) = &mut session.sharing

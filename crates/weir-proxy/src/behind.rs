@@ -84,7 +84,6 @@ impl Session {
         if !self.is_behind() {
             return false;
         }
-        self.current.text.clear();
         self.current.ended = at;
         let total = at.saturating_duration_since(self.current.started);
         self.live_ended(total.as_nanos() as u64, 0, 0);
@@ -100,6 +99,7 @@ impl Session {
         let server = self.server_kind();
         let Some(sharing) = &mut self.sharing else { return };
         let Some(behind) = sharing.cache.behind.take() else { return };
+        sharing.unclean |= behind.running && sharing.leftovers.has_diagnostics();
         sharing.leftovers = behind.leftovers;
         sharing.pins.hold(sharing.leftovers.holds(server));
         sharing.foreign_parts = Foreign::ALL;

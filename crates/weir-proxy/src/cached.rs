@@ -35,6 +35,13 @@ pub(crate) enum Cached {
     Waits,
 }
 
+/// Whether a statement may wait for the answer to another's, or has waited long enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Has,
+    Lost,
+}
+
 /// What of a session the cache keeps at hand between statements.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
@@ -61,6 +68,7 @@ pub(crate) struct Remembered {
 pub(crate) struct InFlight {
     waiting: Waiting,
     wish: Wish,
+    /// What has come. `None` where it waits, and where it has lost its patience.
     over: Option<Waited>,
     patience: Pin<Box<Sleep>>,
 }
@@ -87,8 +95,14 @@ impl Session {
             return Ok(Cached::Ask);
         }
         if let Some(flight) = sharing.cache.flight.take() {
-            let InFlight { wish, over, .. } = *flight;
-            return self.landed(cx, (command, len), wish, over.unwrap_or(Waited::RunYourself));
+            let InFlight { waiting, wish, over, .. } = *flight;
+            return match over {
+                Some(waited) => self.landed(cx, (command, len), wish, waited),
+                None => {
+                    waiting.lose_patience();
+                    self.look_up(cx, (command, len), payload, wish, Patience::Lost)
+                }
+            };
         }
         (sharing.cache.filling, sharing.cache.form) = (None, None);
         if !self.worker.shared.has_rules() || !matches!(command, com::QUERY | com::STMT_EXECUTE) {
@@ -99,7 +113,7 @@ impl Session {
             return Ok(Cached::Answered);
         }
         match self.wish(command, payload) {
-            Some(wish) => self.look_up(cx, (command, len), payload, wish),
+            Some(wish) => self.look_up(cx, (command, len), payload, wish, Patience::Has),
             None => Ok(Cached::Ask),
         }
     }
@@ -111,6 +125,7 @@ impl Session {
         (command, len): (u8, usize),
         payload: &[u8],
         wish: Wish,
+        patience: Patience,
     ) -> Result<Cached, Exit> {
         let shared = Arc::clone(&self.worker.shared);
         let key = shared.cache().key(&wish.key);
@@ -148,6 +163,10 @@ impl Session {
             Lookup::Miss(ticket) => {
                 self.tally.missed();
                 self.fill_with(wish, To::Store(ticket));
+                Ok(Cached::Ask)
+            }
+            Lookup::Wait(_) if patience == Patience::Lost => {
+                self.tally.missed();
                 Ok(Cached::Ask)
             }
             Lookup::Wait(waiting) => {
@@ -192,7 +211,6 @@ impl Session {
             return Ok(true);
         }
         if flight.patience.as_mut().poll(cx).is_ready() {
-            flight.over = Some(Waited::RunYourself);
             return Ok(true);
         }
         match self.watch_client(cx) {

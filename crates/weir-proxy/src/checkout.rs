@@ -128,7 +128,7 @@ impl Session {
         lease.born = link.born;
         sharing.lease = Some(lease);
         sharing.insert_id_there = link.insert_id;
-        sharing.foreign_parts = Foreign::attached(&sharing.leftovers);
+        (sharing.foreign_parts, sharing.unclean) = (Foreign::attached(&sharing.leftovers), false);
         sharing.used_by = link.used_by.and(self.entry.handle.id());
         std::mem::swap(&mut sharing.prepared, &mut link.prepared);
         std::mem::swap(&mut sharing.to_close, &mut link.to_close);

@@ -179,7 +179,7 @@ impl Session {
     fn query(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
         self.live_text(payload);
         self.log_text(payload);
-        let Asked { meaning, local_infile, text, noted, enters } = self.analyse(payload);
+        let Asked { meaning, local_infile, noted, enters } = self.analyse(payload);
         // Its target may be gone by now.
         let meaning = if self.has_killed() { Meaning::Killed } else { meaning };
         if !matches!(meaning, Meaning::ShowSession | Meaning::Killed) {
@@ -206,10 +206,13 @@ impl Session {
                 self.current.local_infile = local_infile;
                 self.current.noted = noted;
                 self.ruled.enters(enters);
-                self.current.text.extend_from_slice(text);
                 Ok(())
             }
-            Meaning::Rewritten(packet) => self.forward(cx, com::QUERY, &packet),
+            Meaning::Rewritten(packet) => {
+                self.forward(cx, com::QUERY, &packet)?;
+                self.current.noted = noted;
+                Ok(())
+            }
             Meaning::Killed => self.killed(cx, com::QUERY, packet.len()),
             Meaning::ShowSession => {
                 self.begin(com::QUERY, Shape::Query);

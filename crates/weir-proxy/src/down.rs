@@ -140,7 +140,6 @@ impl Session {
             self.keep_answer(bytes);
         }
         self.written(answered_at);
-        self.changed_untracked();
         self.filled(answered_at, bytes);
         self.observe_done(answered_at);
     }
@@ -230,6 +229,7 @@ impl Session {
         }
         self.phase = Phase::Idle;
         self.sharing_ended();
+        self.changed();
         self.ruled.ended(self.walker.error().is_none());
         let Some(noted) = self.current.noted else { return };
         if let Some(prepared) = self.walker.prepared() {
@@ -300,6 +300,9 @@ impl Session {
     /// The server has answered with an error that says that it cannot answer now: true where an older answer was sent in its place.
     fn stands_in(&mut self, cx: &mut Context<'_>) -> Result<bool, Exit> {
         let Some(entry) = self.walker.error().and_then(|code| self.stale(code)) else { return Ok(false) };
+        if let Some(sharing) = &mut self.sharing {
+            sharing.unclean = true;
+        }
         self.serve(cx, self.current.command, self.current.bytes_in as usize, &entry)?;
         Ok(true)
     }

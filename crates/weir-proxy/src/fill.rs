@@ -1,9 +1,9 @@
 //! What becomes of an answer that is to be kept: it is gathered while it passes, and stored when everything is known that a
 //! client may ask after it.
 
-use crate::attach::ask;
 use crate::foreign::Foreign;
 use crate::judged::{Names, Reads};
+use crate::question::asked;
 use crate::resolve;
 use crate::session::{Exit, Session};
 use crate::wish::{Wish, owes_found_rows};
@@ -295,7 +295,12 @@ pub(crate) async fn finish(session: &mut Session) -> Result<(), Exit> {
     if let Some(filling) = session.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) {
         filling.give_up(Refusal::Cut);
     }
-    Err(Exit::Close(CloseReason::ServerGone))
+    if !session.sharing.as_ref().is_some_and(|sharing| sharing.is_replaceable()) {
+        return Err(Exit::Close(CloseReason::ServerGone));
+    }
+    session.drop_link();
+    session.end_behind();
+    Ok(())
 }
 
 async fn ask_behind(session: &mut Session) -> io::Result<()> {
@@ -340,15 +345,39 @@ async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, R
     }
     let epoch = session.worker.shared.names_changed();
     let at = Instant::now();
-    let verdict = resolve::names(session, wish).await?;
+    let verdict = match resolve::names(session, wish).await {
+        Ok(verdict) => verdict,
+        // It may be willing to tell the next.
+        Err(Unasked::Refused) => return Ok(Err(Refusal::Unresolved)),
+        Err(Unasked::Lost(error)) => return Err(error),
+    };
     let names = Names { schema: wish.schema.clone(), views: wish.cache.views, epoch, at, verdict };
     session.worker.shared.known_names.keep(wish.judged.digest.id, names.clone());
     wish.judged.keep_names(names);
     Ok(verdict)
 }
 
+/// Why a query of Weir's own has no answer.
+#[derive(Debug)]
+pub(crate) enum Unasked {
+    /// The server has answered with an error: it was interrupted, or the session is not to ask for so much.
+    Refused,
+    /// The connection is of no more use.
+    Lost(io::Error),
+}
+
 /// The row that answers a query of Weir's own, as text.
-pub(crate) async fn ask_text(session: &mut Session, sql: &str) -> io::Result<Vec<Option<String>>> {
-    let row = ask(&mut session.server, sql.as_bytes()).await?;
-    Ok(row.into_iter().map(|value| value.map(|v| String::from_utf8_lossy(&v).into_owned())).collect())
+pub(crate) async fn ask_text(session: &mut Session, sql: &str) -> Result<Vec<Option<String>>, Unasked> {
+    match asked(&mut session.server, sql.as_bytes()).await.map_err(Unasked::Lost)? {
+        Ok(row) => {
+            Ok(row.into_iter().map(|value| value.map(|v| String::from_utf8_lossy(&v).into_owned())).collect())
+        }
+        Err(err) => {
+            tracing::debug!(event = "question_refused", client = session.entry.handle.id(), code = err.code);
+            if let Some(sharing) = &mut session.sharing {
+                sharing.unclean = true;
+            }
+            Err(Unasked::Refused)
+        }
+    }
 }

@@ -44,7 +44,9 @@ pub(crate) async fn greet(
     };
     let id = shared.registry.next_id();
     let nonce = shared.nonce().ok_or(CloseReason::ClientIo)?;
-    let greeting = own_greeting(&server, id, nonce, settings);
+    // Where an answer may be another session's, a server cannot know what a client has kept of a statement's columns.
+    let shares = settings.shares() || shared.rules.load().caches();
+    let greeting = own_greeting(&server, id, nonce, settings, shares);
     let mut bytes = Vec::new();
     greeting.put(&mut bytes);
     packets.write_first(&bytes, 1).await.map_err(|_| CloseReason::ClientGone)?;
@@ -61,9 +63,14 @@ pub(crate) async fn greet(
 }
 
 /// Weir's greeting: the server's, but for what Weir answers itself (`docs/compatibility.md` lists the flags).
-fn own_greeting(server: &Greeting, connection_id: u32, nonce: Nonce, settings: &Settings) -> Greeting {
-    // Where connections are shared, a server cannot know what a client has kept of a statement's columns.
-    let withheld = if settings.shares() { caps::MARIADB_CACHE_METADATA } else { 0 };
+fn own_greeting(
+    server: &Greeting,
+    connection_id: u32,
+    nonce: Nonce,
+    settings: &Settings,
+    shares: bool,
+) -> Greeting {
+    let withheld = if shares { caps::MARIADB_CACHE_METADATA } else { 0 };
     let caps = caps::offered(server.caps, settings.tls.is_some()) & !withheld;
     let plugin = match Plugin::from_name(&server.plugin) {
         Plugin::Native => server.plugin.clone(),

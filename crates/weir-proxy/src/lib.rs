@@ -49,6 +49,7 @@ mod packets;
 mod prepared;
 mod probe;
 mod query_log;
+mod question;
 mod queue;
 mod registry;
 mod release;

@@ -50,7 +50,7 @@ impl Session {
         let bytes = HEADER + header.len;
         // A session with a connection of its own needs no more than the beginning, unless rules must see all.
         let is_read = match command {
-            com::QUERY => self.sharing.is_some() || self.worker.shared.rules_act(),
+            com::QUERY => self.sharing.is_some() || self.worker.shared.has_rules(),
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.worker.shared.rules_act(),
             _ => false,
         };

@@ -6,9 +6,6 @@ use std::time::Instant;
 use weir_model::CloseReason;
 use weir_net::Stream;
 
-/// Room for a statement's text that an idle session keeps.
-const TEXT_ROOM: usize = 256;
-
 /// Bytes of a user name that are logged. MySQL's names have at most 32 characters; a client that has not logged in may
 /// send thousands.
 const USER_SHOWN: usize = 96;
@@ -29,13 +26,6 @@ impl Session {
         }
         self.tally_answered(client_ns, server_ns);
         self.live_ended(client_ns, self.current.bytes_in, self.current.bytes_out);
-        let current = &mut self.current;
-        // A short text's room is kept for the next, so that the usual statement allocates nothing.
-        if current.text.capacity() > TEXT_ROOM {
-            current.text = Vec::new();
-        } else {
-            current.text.clear();
-        }
     }
 }
 

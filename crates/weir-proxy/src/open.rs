@@ -1,10 +1,10 @@
 //! The server's part of a login: a connection of the client's own, or one that it shares.
 
-use crate::attach::read_state;
 use crate::backend::Backend;
 use crate::confirmed::Beginning;
 use crate::link::{Key, Lease, Link};
 use crate::login::{Identity, is_access_denied};
+use crate::question::read_state;
 use crate::settings::Settings;
 use crate::sharing::Sharing;
 use crate::spare;

@@ -8,6 +8,7 @@ use crate::doing::Doing;
 use crate::exchange::{Answer, exchange};
 use crate::foreign::Foreign;
 use crate::packets::{UNKNOWN_STATEMENT, begun, framed, framed_for, unknown, untyped};
+use crate::question::clean;
 use crate::ruled::Ruling;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
@@ -453,7 +454,7 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
         Answer::Prepared { id, warnings } => {
             if warnings > 0 {
                 // What is deprecated was told when the client prepared it.
-                attach::ask(&mut session.server, attach::CLEANER).await?;
+                clean(&mut session.server).await?;
             }
             id
         }

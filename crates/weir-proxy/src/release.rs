@@ -47,6 +47,7 @@ impl Session {
             }
             let courteous = sharing.is_courteous();
             if courteous && self.entry.handle.take_asked() {
+                sharing.unclean |= sharing.leftovers.has_diagnostics();
                 sharing.pins.hold(PinSet::EMPTY);
             } else {
                 if courteous && !std::mem::replace(&mut sharing.offered, true) {
@@ -168,7 +169,8 @@ impl Session {
             self.worker.shared.registry.withdraw(self.entry.handle.id());
         }
         let kept = sharing.pins.why().without(PinReason::SessionMode.into());
-        if is_about_client(reason) && sharing.is_attached() && kept.is_empty() && sharing.rebase.is_none() {
+        let clean = kept.is_empty() && sharing.rebase.is_none() && !sharing.unclean;
+        if is_about_client(reason) && sharing.is_attached() && clean {
             self.give_back();
         } else {
             self.drop_link();
@@ -225,8 +227,8 @@ impl Sharing {
             || self.must_clean()
     }
 
-    /// Whether the connection has a warning of the session's, which others must not see, and which nothing keeps there.
+    /// Whether the connection has an error or a warning that others must not see, and which nothing keeps there.
     pub fn must_clean(&self) -> bool {
-        self.leftovers.warns_anew() && self.foreign_parts.has_own_diagnostics()
+        self.unclean || (self.leftovers.warns_anew() && self.foreign_parts.has_own_diagnostics())
     }
 }

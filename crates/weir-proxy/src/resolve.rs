@@ -3,12 +3,11 @@
 //!
 //! The questions are asked as the session's own user, so what it may not see is not resolved, and not kept.
 
-use crate::fill::ask_text;
+use crate::fill::{Unasked, ask_text};
 use crate::judged::Reads;
 use crate::session::Session;
 use crate::wish::{Wish, refusal};
 use std::fmt::Write;
-use std::io;
 use weir_cache::Refusal;
 use weir_model::ServerFamily;
 use weir_session::Schema;
@@ -26,8 +25,8 @@ const ENGINES: [&str; 9] =
 /// Asks about all names of a statement.
 ///
 /// # Errors
-/// The connection is of no more use.
-pub(crate) async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, Refusal>> {
+/// The server does not say.
+pub(crate) async fn names(session: &mut Session, wish: &Wish) -> Result<Result<Reads, Refusal>, Unasked> {
     let schema = match &wish.schema {
         Schema::Known(name) => Some(name.to_vec()),
         Schema::None | Schema::Unknown => None,
@@ -67,7 +66,7 @@ enum Seen {
     Refused(Refusal),
 }
 
-async fn look(session: &mut Session, schema: &str, name: &str, views: bool) -> io::Result<Seen> {
+async fn look(session: &mut Session, schema: &str, name: &str, views: bool) -> Result<Seen, Unasked> {
     let row = ask_text(session, &question(schema, name)).await?;
     let text = |at: usize| row.get(at).cloned().flatten();
     let Some(kind) = text(0) else { return Ok(Seen::Refused(Refusal::Unresolved)) };
@@ -102,7 +101,7 @@ fn question(schema: &str, name: &str) -> String {
 }
 
 /// Computed columns: MySQL allows nothing in them that is not deterministic, MariaDB does.
-async fn generated(session: &mut Session, schema: &str, name: &str) -> io::Result<Seen> {
+async fn generated(session: &mut Session, schema: &str, name: &str) -> Result<Seen, Unasked> {
     if session.server.family == ServerFamily::MySql {
         return Ok(Seen::Table);
     }
@@ -122,7 +121,7 @@ async fn generated(session: &mut Session, schema: &str, name: &str) -> io::Resul
 }
 
 /// A view is what its definition is. Who may not see that (it takes SHOW VIEW) gets it empty.
-async fn view(session: &mut Session, schema: &str, name: &str) -> io::Result<Seen> {
+async fn view(session: &mut Session, schema: &str, name: &str) -> Result<Seen, Unasked> {
     let sql = format!(
         "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA={} AND TABLE_NAME={} LIMIT 1",
         quoted(schema),

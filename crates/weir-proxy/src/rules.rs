@@ -106,6 +106,12 @@ struct Part {
 }
 
 impl Rules {
+    /// Whether a rule may have anything answered from memory.
+    pub fn caches(&self) -> bool {
+        let caches = |cache: &CacheRule| cache.mode != CacheMode::Off;
+        self.list.iter().any(|rule| rule.cache.as_ref().is_some_and(caches))
+    }
+
     /// Whether a rule may have something of this user's answered from memory.
     pub fn caches_for(&self, user: &[u8]) -> bool {
         self.list.iter().any(|rule| {

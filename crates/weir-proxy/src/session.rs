@@ -35,6 +35,7 @@ use crate::unsent::Unsent;
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
+use crate::writes::Alters;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -113,9 +114,7 @@ pub(crate) struct Current {
     pub command: u8,
     /// What its answer looks like.
     pub shape: Shape,
-    /// The statement's text, kept to judge what a client that vanishes leaves running.
-    pub text: Vec<u8>,
-    /// What is known without the text: of a prepared statement, and of one that begins with SET.
+    /// What is known of a statement.
     pub noted: Option<Noted>,
     /// The text holds LOAD DATA LOCAL, so the server may ask for a file.
     pub local_infile: bool,
@@ -134,6 +133,7 @@ pub(crate) struct Noted {
     pub kind: StatementKind,
     /// What it makes of the client's character set if it succeeds.
     pub charset: Option<CharsetClass>,
+    pub alters: Alters,
 }
 
 pub(crate) struct Session {
@@ -310,6 +310,7 @@ impl Session {
                 exit @ (Exit::Tell(..) | Exit::Close(_)) => break session.end(exit).await,
             }
         };
+        session.changed_unknown();
         let reason = session.end_reason(reason);
         observe::closed(&session, peer, reason);
         if session.sharing.is_some() {
@@ -348,6 +349,8 @@ impl Session {
 
     /// Tells the client what it is to be told, and says why the session ends.
     async fn end(&mut self, exit: Exit) -> CloseReason {
+        // Before its client hears of it.
+        self.changed_unknown();
         match exit {
             Exit::Tell(reason, err) => {
                 Box::pin(self.tell(&err)).await;
@@ -478,7 +481,6 @@ impl Current {
         Self {
             command: 0,
             shape: Shape::Single,
-            text: Vec::new(),
             noted: None,
             local_infile: false,
             in_transaction: false,

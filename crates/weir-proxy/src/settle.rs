@@ -1,7 +1,8 @@
 //! What a session reads back from its connection before it gives it to others.
 
-use crate::attach::{CLEANER, ask, read_state, sync};
+use crate::attach::sync;
 use crate::foreign::Foreign;
+use crate::question::{ask, clean, read_state};
 use crate::session::{Exit, Session};
 use crate::sharing::{Rebase, plan};
 use std::future::poll_fn;
@@ -60,6 +61,9 @@ async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::R
 
 async fn read_back(session: &mut Session) -> io::Result<()> {
     read(session).await?;
+    if session.sharing.as_ref().is_none_or(|sharing| !sharing.is_attached()) {
+        return Ok(());
+    }
     // While it was idle, its end was waited for.
     poll_fn(|cx| session.server.stream.poll_still(cx)).await
 }
@@ -81,12 +85,16 @@ async fn read(session: &mut Session) -> io::Result<()> {
             let mut learned = worker.learned.lock();
             sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
         }
-    } else if sharing.must_clean() {
-        ask(&mut session.server, CLEANER).await?;
+    }
+    if session.sharing.as_ref().is_some_and(|sharing| sharing.must_clean())
+        && clean(&mut session.server).await.is_err()
+    {
+        // Nothing of the session is on it any more.
+        session.drop_link();
     }
     if let Some(sharing) = &mut session.sharing {
         // For one that goes on using the connection.
-        sharing.foreign_parts = Foreign::ALL;
+        (sharing.foreign_parts, sharing.unclean) = (Foreign::ALL, false);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
 use crate::session::{Noted, Session};
 use crate::tracker::{Tracker, is_of_the_session};
+use crate::writes::Alters;
 use std::collections::HashMap;
 use std::time::Instant;
 use weir_model::ServerFamily;
@@ -45,10 +46,15 @@ pub(crate) struct Sharing {
     pub known: Option<Known>,
     /// The kind of the command at hand, if it is a statement whose text was looked at.
     pub kind: Option<StatementKind>,
+    /// What it may change, of a text too.
+    pub alters: Alters,
     /// What the cache has to do with it.
     pub cache: Remembered,
     /// What the attached connection has of another statement than the session's last.
     pub foreign_parts: Foreign,
+    /// The attached connection has in its diagnostics area what is not the session's to be asked for, or not any more, and nobody
+    /// else's either.
+    pub unclean: bool,
     /// The command at hand is a KILL that was sent ahead of the queue: whether the server has carried it out.
     pub kill: Option<bool>,
     /// The answer to the command at hand can be given again.
@@ -156,8 +162,10 @@ impl Sharing {
             read: None,
             known: None,
             kind: None,
+            alters: Alters::No,
             cache: Remembered::default(),
             foreign_parts: Foreign::default(),
+            unclean: false,
             kill: None,
             candidate: None,
             granted: None,
@@ -273,6 +281,8 @@ impl Sharing {
         self.statement_ended(command, walker.error(), walker.status(), walker.columns());
         let reports = self.tracker.finish(outcome.is_ok());
         let changes = reports.changes();
+        self.unclean &=
+            !self.doing.is_statement() || self.doing.with(|statement| statement.keeps_diagnostics);
         let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_parts, cache, .. } =
             self;
         doing.with(|statement| {
@@ -321,11 +331,7 @@ impl Sharing {
         }
         self.switched |= command == com::SET_OPTION;
         if command == com::RESET_CONNECTION && outcome.is_ok() {
-            pins.reset();
-            self.forget_statements();
-            self.rebase = Some(Rebase::Reset);
-            self.tracker.reset();
-            self.keep_switched();
+            self.was_reset();
         }
         if outcome.is_ok() && self.doing.releases(&self.wanted) {
             // The end is on its way, and is the client's to see.
@@ -334,6 +340,15 @@ impl Sharing {
         self.pins.level(PinReason::StateUnknown, !self.wanted.is_known());
         self.pins.hold(self.leftovers.holds(server));
         self.fit = false;
+    }
+
+    /// COM_RESET_CONNECTION was carried out.
+    fn was_reset(&mut self) {
+        self.pins.reset();
+        self.forget_statements();
+        self.rebase = Some(Rebase::Reset);
+        self.tracker.reset();
+        self.keep_switched();
     }
 
     /// What no reset takes back keeps the connection.
@@ -421,8 +436,6 @@ impl Session {
         }
         let mut learned = self.worker.learned.lock();
         sharing.ended(&self.walker, self.current.command, server, &mut learned.memory);
-        drop(learned);
-        self.wipe_changed();
     }
 
     /// COM_CHANGE_USER was carried out on the attached connection.

@@ -6,10 +6,11 @@
 //! ([`Session::is_reusable`](crate::session::Session)), and none of a server with `init_connect`, which runs only for
 //! connections that are new.
 
-use crate::attach::{change_link_user, query_payload};
+use crate::attach::change_link_user;
 use crate::backend::Backend;
 use crate::exchange::{Answer, exchange, reply};
 use crate::link::of_the_session;
+use crate::question::query_payload;
 use crate::worker::Worker;
 use parking_lot::Mutex;
 use std::future::poll_fn;

@@ -5,6 +5,7 @@ use crate::judged::{CacheHints, Found, Judged, Reads, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
 use crate::sharing::Sharing;
+use crate::writes::Alters;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
@@ -121,17 +122,21 @@ struct Bound<'a> {
 impl Session {
     /// Takes note of a statement that changes tables or rights themselves.
     pub(crate) fn changes(&mut self, command: u8, payload: &[u8]) {
-        let Some(sharing) = &self.sharing else { return };
-        let (kind, text) = match command {
-            com::QUERY => (sharing.kind, None),
+        let Some(sharing) = &mut self.sharing else { return };
+        // Of one before it that was never sent.
+        sharing.cache.wipes.clear();
+        let (alters, text) = match command {
+            com::QUERY => (sharing.alters, None),
             _ => {
                 let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
-                let kind =
-                    sharing.executing.and_then(|id| self.statements.get(&id)).map(|kept| kept.noted.kind);
-                (kind, statement.map(|statement| Arc::clone(statement.key().text())))
+                // What is bound to its connection may be cut: then all of it is taken out in the end.
+                let text = statement.filter(|statement| !statement.key().is_bound());
+                let Some(text) = text.map(|statement| Arc::clone(statement.key().text())) else { return };
+                let kept = sharing.executing.and_then(|id| self.statements.get(&id));
+                (kept.map_or(Alters::No, |kept| kept.noted.alters), Some(text))
             }
         };
-        if !matches!(kind, Some(StatementKind::Ddl | StatementKind::Admin)) {
+        if alters != Alters::Yes {
             return;
         }
         match (text, statement_offset(payload, self.server.caps)) {
@@ -181,7 +186,10 @@ impl Session {
         let execute = Execute::parse(payload, statement.params(), self.client_caps).ok()?;
         let types = statement.types().cloned();
         let then = statement.key().prepare_state(&sharing.wanted);
-        let refusal = if cursor_flags(payload) != 0 || statement.has_cursor() {
+        let refusal = if self.client_caps & caps::MARIADB_CACHE_METADATA != 0 {
+            // A client from before the first such rule, whose answers may lack their columns.
+            Some(Refusal::SessionUnknown)
+        } else if cursor_flags(payload) != 0 || statement.has_cursor() {
             Some(Refusal::Cursor)
         } else if statement.has_long_data() || statement.key().is_bound() || !then.same_as(&sharing.wanted) {
             Some(Refusal::SessionUnknown)

@@ -1,15 +1,52 @@
 //! What a statement that is no read means to the cache: its own session is not served what is older, and what changes tables
 //! or rights themselves takes out what was made of them.
 
-use crate::session::Session;
+use crate::session::{Phase, Session};
 use std::time::Instant;
 use weir_cache::Selector;
 use weir_session::{PinReason, PinSet, Schema};
-use weir_sql::{StatementKind, read_facts};
+use weir_sql::{Classified, Keyword, LexMode, StatementKind, Statements, quick, read_facts};
 use weir_wire::command as com;
 
 /// Why a statement keeps its connection that changes no data: a function that might is a reason of its own.
 const STILL: PinSet = PinSet::of(&[PinReason::FoundRows, PinReason::UserVariable]);
+
+/// Whether a statement changes what names stand for, or who may read them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alters {
+    No,
+    Yes,
+    /// It runs what cannot be told, and has changed nothing if it answers with rows.
+    Perhaps,
+}
+
+impl Alters {
+    /// What the text says. What a procedure does inside is not looked at.
+    pub fn of(found: &Classified, sql: &[u8], mode: LexMode) -> Self {
+        use StatementKind as S;
+        let holds = |kind| found.kinds.contains(kind);
+        if holds(S::Ddl) || holds(S::Admin) {
+            return Self::Yes;
+        }
+        if !holds(S::PrepareText) && !holds(S::Other) {
+            return Self::No;
+        }
+        if found.statements == Statements::Many {
+            return Self::Yes;
+        }
+        match quick(sql, mode, false).leading {
+            Some(Keyword::Prepare | Keyword::Deallocate | Keyword::Drop) => Self::No,
+            // A function that is not built in, or text that is not understood: it can change no table itself.
+            Some(Keyword::Select | Keyword::With | Keyword::Table | Keyword::Values | Keyword::Do) => {
+                Self::No
+            }
+            Some(Keyword::Set | Keyword::Show | Keyword::Explain | Keyword::Describe | Keyword::Desc) => {
+                Self::No
+            }
+            _ => Self::Perhaps,
+        }
+    }
+}
 
 impl Session {
     /// A command was answered at this moment. Unless it is sure to have changed nothing, the session is not served what was asked
@@ -63,27 +100,31 @@ impl Session {
         self.worker.shared.change_names();
     }
 
-    /// The same for a session of which nothing is kept: whatever it may have changed is not known.
-    pub(crate) fn changed_untracked(&mut self) {
-        let shared = &self.worker.shared;
-        if self.sharing.is_some() || !shared.has_rules() {
-            return;
-        }
-        if matches!(self.current_kind(), StatementKind::Ddl | StatementKind::Admin) {
-            shared.change_names();
-            shared.cache().wipe(&Selector::all());
+    /// The session ends; how the statement at hand does, if there is one, nobody will hear.
+    pub(crate) fn changed_unknown(&mut self) {
+        if self.phase != Phase::Idle {
+            self.changed();
         }
     }
 
-    /// The statement has ended, well or not.
-    pub(crate) fn wipe_changed(&mut self) {
-        let wipes = self.sharing.as_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.cache.wipes));
-        if wipes.is_empty() {
-            return;
-        }
+    /// The statement at hand has ended, well or not, or nobody will hear how: what it may have changed is taken out.
+    pub(crate) fn changed(&mut self) {
+        let mut wipes = self.sharing.as_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.cache.wipes));
         let shared = &self.worker.shared;
+        if wipes.is_empty() {
+            // Of a session that is not followed, or of which a text was not read whole: whatever it was.
+            match self.current.noted.map(|noted| noted.alters) {
+                Some(Alters::Yes) => {}
+                Some(Alters::Perhaps) if !self.walker.ended_rows() => {}
+                _ => return,
+            }
+            if !shared.has_rules() {
+                return;
+            }
+            wipes.push(Selector::all());
+        }
         shared.change_names();
-        for selector in wipes.iter() {
+        for selector in &wipes {
             shared.cache().wipe(selector);
         }
     }

@@ -190,6 +190,11 @@ impl Leftovers {
         (self.diagnostics, self.deprecated) = (true, None);
     }
 
+    /// The last statement has left an error, a warning or a note.
+    pub fn has_diagnostics(&self) -> bool {
+        self.diagnostics
+    }
+
     /// The last statement has left a warning, and it needs no connection: it can be made anew.
     pub fn warns_anew(&self) -> bool {
         self.diagnostics && self.deprecated.is_some()

@@ -43,6 +43,72 @@ fn a_failing_server_is_reached_by_one_two_four() {
 }
 
 #[test]
+fn nobody_waits_for_what_another_has_waited_for_too_long() {
+    let w = World::new();
+    let stuck = w.miss("a");
+    let (mut patient, impatient) = (w.wait("a"), w.wait("a"));
+    impatient.lose_patience();
+    let next = w.miss("a");
+    let mut behind = w.wait("a");
+    assert_eq!((patient.told(), behind.told()), ("waits".to_owned(), "waits".to_owned()));
+    w.fill(next, "next");
+    assert_eq!(behind.told(), "next");
+    assert_eq!(w.hit("a").as_deref(), Some("next"));
+    // What it brings in the end is for those who have stayed.
+    drop(stuck);
+    assert_eq!(patient.told(), "led");
+    assert_eq!(w.hit("a").as_deref(), Some("next"));
+    assert_eq!(w.cache.stats().flights, 0);
+}
+
+#[test]
+fn nobody_is_served_what_a_wipe_of_its_tags_would_not_take() {
+    let mut w = World::new();
+    let scope = |tags: &[&str]| {
+        let scope = Scope::new(w.cache.rule("stories"), 1, "wp");
+        Arc::new(tags.iter().fold(scope, |scope, tag| scope.with_tag(tag)))
+    };
+    let (plain, a, both) = (scope(&[]), scope(&["a"]), scope(&["b", "a"]));
+    w.terms.stale_if_error = TTL;
+    w.put("x", "plain");
+    w.scope = Arc::clone(&a);
+    assert!(w.stale("x").is_none());
+    let ticket = w.miss("x");
+    // Nor does it wait for one that has not all of its tags.
+    w.scope = Arc::clone(&both);
+    drop(w.miss("x"));
+    w.scope = Arc::clone(&plain);
+    assert_eq!(w.hit("x").as_deref(), Some("plain"));
+    w.scope = Arc::clone(&a);
+    w.fill(ticket, "of a");
+    for scope in [&a, &plain] {
+        w.scope = Arc::clone(scope);
+        assert_eq!(w.hit("x").as_deref(), Some("of a"));
+    }
+    w.scope = both;
+    w.put("x", "of both");
+    w.scope = a;
+    assert_eq!(w.hit("x").as_deref(), Some("of both"));
+    assert_eq!(w.cache.wipe(&Selector::all().tag("a")).entries, 1);
+}
+
+#[test]
+fn who_waits_with_tags_is_not_told_what_a_leader_without_them_brings() {
+    let mut w = World::new();
+    let plain = Arc::clone(&w.scope);
+    w.scope = Arc::new(Scope::new(w.cache.rule("stories"), 1, "wp").with_tag("a"));
+    let leader = w.miss("x");
+    w.scope = plain;
+    let mut without = w.wait("x");
+    w.scope = Arc::clone(&leader.scope);
+    let (mut with, mut other) = (w.wait("x"), w.wait("x"));
+    leader.give_up(DropReason::Error);
+    let Some(Waited::Miss(ticket)) = without.poll() else { panic!("the first does not lead") };
+    w.fill(ticket, "of none");
+    assert_eq!((with.told(), other.told()), ("runs".to_owned(), "runs".to_owned()));
+}
+
+#[test]
 fn who_takes_over_brings_it_to_the_others() {
     let mut w = World::new();
     let leader = w.miss("a");

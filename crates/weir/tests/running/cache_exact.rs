@@ -301,6 +301,34 @@ async fn a_client_that_was_told_of_other_columns_hears_that_they_have_changed() 
     }
 }
 
+/// MariaDB leaves the columns out of an answer where it takes its client to know them (MARIADB_CLIENT_CACHE_METADATA).
+#[tokio::test]
+async fn an_answer_tells_of_its_columns_to_whoever_gets_it() {
+    let server = server(Flavor::MariaDb);
+    for (mode, name) in MODES.iter().zip(["ca_meta_t", "ca_meta_s"]) {
+        database(
+            &server,
+            name,
+            &["CREATE TABLE t (id INT PRIMARY KEY, c INT)", "INSERT INTO t VALUES (1, 7)"],
+        )
+        .await;
+        let weir = sharing(&server, 4, mode, ALL);
+        let login = async || app(weir.addr()).database(name).with(SHAPING).connect().await.unwrap();
+        let (mut early, mut late) = (login().await, login().await);
+        let sql = "SELECT c FROM t WHERE id=1";
+        let known = early.prepare(sql).await.unwrap();
+        change(&server, &format!("ALTER TABLE {name}.t MODIFY c VARCHAR(20)")).await;
+        let other = late.prepare(sql).await.unwrap();
+        for _ in 0..2 {
+            execute(&mut late, other.id, &[], true).await;
+        }
+        let answer = execute(&mut early, known.id, &[], true).await;
+        let rows = answer.results().next().unwrap();
+        assert!(rows.metadata, "{mode}: an answer without its columns");
+        assert_eq!(rows.columns[0].kind, 253, "{mode}: VAR_STRING");
+    }
+}
+
 #[tokio::test]
 async fn another_user_of_the_same_connection_has_other_rules() {
     let rules = ALL.replace("kind = \"read\"", "kind = \"read\", user = \"app\"");

@@ -13,6 +13,8 @@ mod bare_link;
 mod cache;
 mod cache_exact;
 mod cache_kit;
+mod cache_trouble;
+mod cache_wipes;
 mod capabilities;
 mod command_line;
 mod compression;

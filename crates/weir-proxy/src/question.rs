@@ -1,0 +1,87 @@
+//! Questions of Weir's own to a server, on a connection on which nothing else is under way.
+
+use crate::backend::Backend;
+use crate::exchange::{Answer, exchange};
+use crate::sharing::kind_of;
+use crate::worker::Worker;
+use std::io;
+use weir_model::ServerFamily;
+use weir_session::{Base, State, Variable};
+use weir_wire::caps;
+use weir_wire::command::{self as com, Shape};
+use weir_wire::packet::ErrPacket;
+
+/// Asks the server to tell when a statement changes something of its session, be it in a trigger.
+const TRACKING: &[u8] = b"SET SESSION session_track_state_change=ON";
+
+/// Empties the diagnostics area on MySQL, and changes nothing.
+const CLEANER: &[u8] = b"SET @@SESSION.last_insert_id=@@SESSION.last_insert_id";
+
+/// What a session is like that has just begun, or was reset; from now on the server reports its changes.
+pub(crate) async fn read_state(worker: &Worker, server: &mut Backend) -> io::Result<State> {
+    let kind = kind_of(server);
+    let values = ask(server, Base::read_text(kind).as_bytes()).await?;
+    let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+    let (mut base, schema) = Base::from_row(kind, &row).map_err(io::Error::other)?;
+    let v = Variable::SESSION_TRACK_STATE_CHANGE;
+    if base.present().contains(v) && base.get(v) != Some(b"ON") {
+        ask(server, TRACKING).await?;
+        base.set(v, b"ON");
+    }
+    let base = worker.shared.bases.lock().share(base);
+    Ok(State::new(base, schema))
+}
+
+/// The row that answers a query of Weir's own.
+pub(crate) async fn ask(server: &mut Backend, sql: &[u8]) -> io::Result<Vec<Option<Vec<u8>>>> {
+    let refused =
+        |err: ErrPacket| io::Error::other(format!("{} {}", err.code, String::from_utf8_lossy(&err.message)));
+    asked(server, sql).await?.map_err(refused)
+}
+
+/// The same, where what the server refuses is told from a connection that is of no more use. The error is in the diagnostics
+/// area then.
+pub(crate) async fn asked(
+    server: &mut Backend,
+    sql: &[u8],
+) -> io::Result<Result<Vec<Option<Vec<u8>>>, ErrPacket>> {
+    let (values, warnings) = match query(server, sql).await? {
+        Answer::Done { values, warnings } => (values, warnings),
+        Answer::Prepared { .. } => return Err(io::Error::other("an answer to nothing")),
+        Answer::Refused(err) => return Ok(Err(err)),
+    };
+    if warnings > 0 {
+        // That FOUND_ROWS() or a variable is deprecated: the next client must not see it.
+        clean(server).await?;
+    }
+    Ok(Ok(values))
+}
+
+/// Empties the diagnostics area.
+pub(crate) async fn clean(server: &mut Backend) -> io::Result<()> {
+    let cleaner = match server.family {
+        ServerFamily::MySql => CLEANER,
+        // What reads no table leaves there what it finds.
+        ServerFamily::MariaDb => b"SELECT 1 FROM (SELECT 1) t LIMIT 1",
+    };
+    match query(server, cleaner).await? {
+        Answer::Done { .. } => Ok(()),
+        Answer::Prepared { .. } | Answer::Refused(_) => Err(io::Error::other("the diagnostics area")),
+    }
+}
+
+pub(crate) async fn query(server: &mut Backend, sql: &[u8]) -> io::Result<Answer> {
+    let payload = query_payload(server.caps, sql);
+    exchange(server, &payload, Shape::Query).await
+}
+
+/// A COM_QUERY without attributes.
+pub(crate) fn query_payload(caps: caps::Caps, sql: &[u8]) -> Vec<u8> {
+    let mut payload = vec![com::QUERY];
+    if caps & caps::QUERY_ATTRIBUTES != 0 {
+        // No parameters, in one set.
+        payload.extend_from_slice(&[0, 1]);
+    }
+    payload.extend_from_slice(sql);
+    payload
+}

@@ -1,0 +1,146 @@
+//! What goes wrong around an answer is nobody's trouble: questions of Weir's own that are refused, clients that take nothing,
+//! errors of what runs behind an answer.
+
+use std::time::Duration;
+
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+use weir_testkit::relay::{Direction, Relay};
+
+/// What the next session on the connection finds in the diagnostics area, of which it has left nothing there itself.
+async fn warnings_of_others(client: &mut Client) -> Vec<String> {
+    // On MariaDB it leaves what is there.
+    client.run("BEGIN").await.unwrap();
+    let answer = client.query("SHOW WARNINGS").await.unwrap();
+    client.run("ROLLBACK").await.unwrap();
+    answer.rows().map(|row| String::from_utf8_lossy(row).into_owned()).collect()
+}
+
+const NOTHING: Vec<String> = Vec::new();
+
+#[tokio::test]
+async fn a_question_of_weirs_own_that_the_server_refuses_is_not_the_clients_trouble() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_refused_t", "ca_refused_s"]) {
+            table(server, name).await;
+            let weir = sharing(server, 2, mode, ALL);
+            let [mut client] = clients(&weir, name).await;
+            let at = format!("{flavor:?} {mode}");
+            // Enough for one row by its key, and not for what the server is asked about its tables (1104).
+            client.run("SET sql_big_selects=0, max_join_size=1").await.unwrap();
+            for expected in ["one", "changed"] {
+                assert_eq!(value(&mut client, 1).await, expected, "{at}");
+                change(server, &format!("UPDATE {name}.t SET v='changed'")).await;
+                let told = client.query("SHOW WARNINGS").await.unwrap();
+                assert_eq!(told.rows().count(), 0, "{at}");
+            }
+            let [mut next] = clients(&weir, name).await;
+            next.run("SET sql_big_selects=0, max_join_size=1").await.unwrap();
+            assert_eq!(value(&mut client, 2).await, "changed", "{at}");
+            assert_eq!(warnings_of_others(&mut next).await, NOTHING, "{at}");
+            drop(next);
+            // What the client is refused itself is its own.
+            client.query("SELECT v FROM nowhere").await.unwrap();
+            assert_eq!(row(&mut client, "SHOW WARNINGS").await.split('|').nth(1), Some("1146"), "{at}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_weirs_own_that_is_never_answered_is_not_the_clients_trouble() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_silent_t", "ca_silent_s"]) {
+            table(server, name).await;
+            let at = format!("{flavor:?} {mode}");
+            let relay = Relay::start(server.addr()).await.unwrap();
+            let more = format!("io = \"epoll\"\n[limits]\nserver_connect_timeout = \"1s\"\n{ALL}");
+            let weir =
+                Weir::config(sharing_config(&relay.addr().to_string(), 4, mode, &more)).start().unwrap();
+            weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+            let [mut client] = clients(&weir, name).await;
+            relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_millis(400));
+            assert_eq!(value(&mut client, 1).await, "one", "{at}");
+            // What is asked behind the answer is on its way to the server.
+            relay.stall(Direction::ToClient);
+            let accepted = relay.accepted();
+            let asks = async { value(&mut client, 2).await };
+            let resumes = async {
+                until("another connection is made", async || (relay.accepted() > accepted).then_some(()))
+                    .await;
+                relay.heal();
+            };
+            let (told, ()) = tokio::join!(asks, resumes);
+            assert_eq!(told, "two", "{at}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_what_runs_behind_an_answer_is_shown_to_nobody() {
+    for (flavor, server) in &both() {
+        table(server, "ca_behind").await;
+        let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", verify = \"100%\"");
+        let weir = sharing(server, 1, "", &rules);
+        let [mut one, mut two] = clients(&weir, "ca_behind").await;
+        assert_eq!(value(&mut one, 1).await, "one", "{flavor:?}");
+        change(server, "RENAME TABLE ca_behind.t TO ca_behind.gone").await;
+        assert_eq!(value(&mut one, 1).await, "one", "{flavor:?}");
+        assert_eq!(warnings_of_others(&mut two).await, NOTHING, "{flavor:?}");
+        assert_eq!(warnings_of_others(&mut one).await, NOTHING, "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_holds_up_others_once() {
+    for (flavor, server) in &both() {
+        let rows = (0..40).map(|n| format!("({n})")).collect::<Vec<_>>().join(", ");
+        let insert = format!("INSERT INTO many VALUES {rows}");
+        database(
+            server,
+            "ca_stalled",
+            &[
+                "CREATE TABLE t (v VARCHAR(40))",
+                "INSERT INTO t VALUES ('one')",
+                "CREATE TABLE many (i INT)",
+                &insert,
+            ],
+        )
+        .await;
+        let limits = "[cache]\nmemory = \"512MiB\"\nmax_entry = \"64MiB\"\n";
+        let weir = sharing(server, 8, "queue_timeout = \"500ms\"\n", &format!("{limits}{ALL}"));
+        let [mut stalled, mut one, mut two] = clients(&weir, "ca_stalled").await;
+        let sql = "SELECT v, REPEAT('x', 1000000) FROM t, many";
+        let first = async |client: &mut Client| {
+            let answer = client.query(sql).await.unwrap();
+            let rows: Vec<_> = answer.rows().collect();
+            assert_eq!(rows.len(), 40, "{flavor:?}");
+            String::from_utf8_lossy(&rows[0][1..4]).into_owned()
+        };
+        stalled.send(command::QUERY, sql.as_bytes()).await.unwrap();
+        // Its answer has begun, and it takes no more of it.
+        stalled.stream().expect_packet().await.unwrap();
+        assert_eq!(first(&mut one).await, "one", "{flavor:?}");
+        change(server, "UPDATE ca_stalled.t SET v='two'").await;
+        // Who asks after the first that has lost its patience has what that one has got.
+        assert_eq!(first(&mut two).await, "one", "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tagged_statement_is_not_served_what_its_tag_does_not_find() {
+    for (flavor, server) in &both() {
+        table(server, "ca_tags").await;
+        let weir = sharing(server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_tags").await;
+        let plain = "SELECT v FROM t WHERE id=1";
+        let tagged = format!("/*weir: tag=a*/ {plain}");
+        assert_eq!(row(&mut client, plain).await, "one", "{flavor:?}");
+        change(server, "UPDATE ca_tags.t SET v='changed'").await;
+        assert_eq!(row(&mut client, plain).await, "one", "{flavor:?}");
+        assert_eq!(row(&mut client, &tagged).await, "changed", "{flavor:?}: what is kept has no tag");
+        change(server, "UPDATE ca_tags.t SET v='again'").await;
+        assert_eq!(row(&mut client, &tagged).await, "changed", "{flavor:?}: now it has");
+        assert_eq!(row(&mut client, plain).await, "changed", "{flavor:?}: who has no tag asks for none");
+    }
+}

@@ -1,0 +1,158 @@
+//! What changes tables or rights through Weir ends what was made of them, however it comes.
+
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+/// A rule for the reads of one user alone: sessions of others are not followed.
+fn only(user: &str) -> String {
+    ALL.replace("kind = \"read\"", &format!("kind = \"read\", user = \"{user}\""))
+}
+
+/// A second account that may do everything in a database, and its table of the configuration.
+async fn another(server: &Server, user: &str, database_name: &str) -> String {
+    let mut admin = app(server.addr()).connect().await.unwrap();
+    for sql in [
+        format!("DROP USER IF EXISTS {user}"),
+        format!("CREATE USER {user} IDENTIFIED BY 'other-pw'"),
+        format!("GRANT ALL ON {database_name}.* TO {user}"),
+    ] {
+        admin.run(&sql).await.unwrap();
+    }
+    format!("[[user]]\nname = \"{user}\"\npassword = \"other-pw\"\n")
+}
+
+async fn login(weir: &Weir, user: &str, database_name: &str) -> Client {
+    let options = ConnectOptions::tcp(weir.addr(), user, "other-pw").database(database_name);
+    options.with(Caps::MULTI_STATEMENTS).connect().await.unwrap()
+}
+
+/// Runs a text that may answer with several results, none of them an error.
+async fn run_all(client: &mut Client, sql: &str) {
+    let answer = client.query(sql).await.unwrap();
+    assert_eq!(answer.err(), None, "{sql:.100}");
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_followed_takes_out_what_it_changes() {
+    for (flavor, server) in &both() {
+        table(server, "ca_untold").await;
+        let user = another(server, "ca_untold", "ca_untold").await;
+        for sql in [
+            "CREATE VIEW w AS SELECT v FROM t WHERE id=1",
+            "CREATE PROCEDURE p() SELECT 1",
+            "CREATE TABLE other (i INT)",
+        ] {
+            let mut admin = app(server.addr()).database("ca_untold").connect().await.unwrap();
+            admin.run(sql).await.unwrap();
+        }
+        // What is known of a text from its digest is known the second time only, and not of every text.
+        for analytics in ["", "[analytics]\nenabled = false\n"] {
+            let more = format!("{analytics}{user}{}", only("app"));
+            let weir = sharing(server, 8, MODES[1], &more);
+            let [mut client] = clients(&weir, "ca_untold").await;
+            let mut other = login(&weir, "ca_untold", "ca_untold").await;
+            let blanks = " ".repeat(5 << 10);
+            let more_blanks = " ".repeat(100 << 10);
+            for (id, change) in [
+                (1, "CREATE OR REPLACE VIEW w AS SELECT v FROM t WHERE id=1".to_owned()),
+                (2, format!("CREATE OR REPLACE VIEW w AS SELECT v{blanks}FROM t WHERE id=2")),
+                (3, format!("CREATE OR REPLACE VIEW w AS SELECT v{more_blanks}FROM t WHERE id=3")),
+                (1, "CREATE OR REPLACE VIEW w AS SELECT v FROM t WHERE id=1; CALL p()".to_owned()),
+                (2, format!("/*{blanks}*/ CREATE OR REPLACE VIEW w AS SELECT v FROM t WHERE id=2; DO 1")),
+                (
+                    3,
+                    "PREPARE s FROM 'CREATE OR REPLACE VIEW w AS SELECT v FROM t WHERE id=3'; EXECUTE s"
+                        .to_owned(),
+                ),
+            ] {
+                let at = format!("{flavor:?} {analytics} {change:.60}, {} bytes", change.len());
+                row(&mut client, "SELECT v FROM w").await;
+                run_all(&mut other, &change).await;
+                let expected = ["one", "two", "three"][id - 1];
+                assert_eq!(row(&mut client, "SELECT v FROM w").await, expected, "{at}");
+            }
+            row(&mut client, "SELECT v FROM w").await;
+            other.run(&format!("INSERT INTO other VALUES (1){blanks}")).await.unwrap();
+            run_all(&mut other, "SELECT 1; CALL p()").await;
+            change(server, "UPDATE ca_untold.t SET v='changed' WHERE id=3").await;
+            assert_eq!(
+                row(&mut client, "SELECT v FROM w").await,
+                "three",
+                "{flavor:?}: nothing but what changes tables"
+            );
+            change(server, "UPDATE ca_untold.t SET v='three' WHERE id=3").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_followed_takes_out_what_it_changes_in_the_middle_of_other_things() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_beside_t", "ca_beside_s"]) {
+            table(server, name).await;
+            let user = another(server, name, name).await;
+            change(server, &format!("CREATE PROCEDURE {name}.p() SELECT 1")).await;
+            let weir = sharing(server, 8, mode, &format!("{user}{ALL}"));
+            let [mut client] = clients(&weir, name).await;
+            let mut other = login(&weir, name, name).await;
+            let prepare = "PREPARE s FROM 'ALTER TABLE t ADD COLUMN c5 INT'";
+            other.run(prepare).await.unwrap();
+            let long = " ".repeat(1200 << 10);
+            for change_with in [
+                "ALTER TABLE t ADD COLUMN c1 INT; CALL p()".to_owned(),
+                format!("ALTER TABLE t ADD COLUMN c2 INT; {prepare}"),
+                "ALTER TABLE t ADD COLUMN c3 INT; HANDLER t OPEN; HANDLER t CLOSE".to_owned(),
+                format!("ALTER TABLE t ADD COLUMN c4{long}INT"),
+                "EXECUTE s".to_owned(),
+            ] {
+                let at = format!("{flavor:?} {mode} {change_with:.60}");
+                change(server, &format!("UPDATE {name}.t SET v='one' WHERE id=1")).await;
+                row(&mut client, "/*wipe*/ SELECT v FROM t WHERE id=1").await;
+                change(server, &format!("UPDATE {name}.t SET v='changed' WHERE id=1")).await;
+                assert_eq!(value(&mut client, 1).await, "one", "{at}: it is kept");
+                run_all(&mut other, &change_with).await;
+                assert_eq!(value(&mut client, 1).await, "changed", "{at}");
+            }
+            change(server, &format!("UPDATE {name}.t SET v='again' WHERE id=1")).await;
+            run_all(&mut other, "CALL p()").await;
+            // Of this nothing may stand behind what was read.
+            let single = ConnectOptions::tcp(weir.addr(), name, "other-pw").database(name);
+            let mut single = single.without(Caps::MULTI_STATEMENTS).connect().await.unwrap();
+            single.run(&format!("INSERT INTO t (id) VALUES (77){long}")).await.unwrap();
+            assert_eq!(
+                value(&mut client, 1).await,
+                "changed",
+                "{flavor:?} {mode}: nothing but what changes tables"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_which_nobody_knows_what_became_counts_as_one() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_unknown_t", "ca_unknown_s"]) {
+            for (followed, rules) in [(true, ALL.to_owned()), (false, only("app"))] {
+                table(server, name).await;
+                let at = format!("{flavor:?} {mode} followed: {followed}");
+                let user = another(server, name, name).await;
+                let more = format!("[limits]\nserver_read_timeout = \"1s\"\n{user}{rules}");
+                let weir = sharing(server, 8, mode, &more);
+                let [mut client] = clients(&weir, name).await;
+                let mut other = login(&weir, name, name).await;
+                assert_eq!(value(&mut client, 1).await, "one", "{at}");
+                change(server, &format!("UPDATE {name}.t SET v='changed'")).await;
+                assert_eq!(value(&mut client, 1).await, "one", "{at}: it is kept");
+                // The change waits for this, and Weir does not wait for the change.
+                let mut holder = app(server.addr()).database(name).connect().await.unwrap();
+                holder.run("BEGIN").await.unwrap();
+                holder.run("SELECT * FROM t").await.unwrap();
+                let lost = other.query("ALTER TABLE t ADD COLUMN w INT").await.unwrap();
+                assert_eq!(lost.err().map(|err| err.code), Some(1159), "{at}");
+                holder.run("ROLLBACK").await.unwrap();
+                assert_eq!(value(&mut client, 1).await, "changed", "{at}");
+            }
+        }
+    }
+}
