@@ -161,9 +161,9 @@ async fn p26_what_a_statement_leaves_is_each_clients_own() {
 #[tokio::test]
 async fn p26_nobody_is_shown_the_warnings_of_another_session() {
     for (flavor, server) in &both() {
-        database(server, "sh_p26c", &["CREATE TABLE t (i INT PRIMARY KEY)"]).await;
+        database(server, "sh_p26d", &["CREATE TABLE t (i INT PRIMARY KEY)"]).await;
         let weir = sharing(server, 1, "", "");
-        let [mut one, mut two] = clients(&weir, "sh_p26c").await;
+        let [mut one, mut two] = clients(&weir, "sh_p26d").await;
         for leave in ["SELECT 1 / 0", "SELECT * FROM nowhere", "DROP TABLE IF EXISTS nowhere"] {
             one.query(leave).await.unwrap();
             // It waits until the connection that is kept out of courtesy is given away; on MariaDB it leaves what is there.
