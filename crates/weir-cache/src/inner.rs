@@ -34,6 +34,8 @@ pub(crate) struct Inner {
     /// Bits of the hash that are used: 64, but for tests.
     hash_bits: u32,
     pub(crate) budget: Arc<Budget>,
+    /// Bytes of answers under way.
+    pub(crate) gathered: AtomicUsize,
     pub(crate) generations: Generations,
     pub(crate) seen: Seen,
     pub(crate) spare: Spare,
@@ -82,6 +84,7 @@ impl Inner {
             seen: Seen::new(&budget, limits.memory),
             max_entry: AtomicUsize::new(limits.largest_entry()),
             budget,
+            gathered: AtomicUsize::new(0),
             rules: Mutex::default(),
             rover: AtomicUsize::new(0),
             sweep: AtomicUsize::new(0),

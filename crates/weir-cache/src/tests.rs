@@ -2,6 +2,7 @@
 
 mod answers;
 mod flights;
+mod gather;
 mod model;
 mod threads;
 

@@ -126,7 +126,7 @@ impl Session {
             watch.take(bytes);
         }
         if !in_one && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut()) {
-            filling.take(bytes);
+            filling.take(self.worker.shared.cache(), bytes);
         }
     }
 

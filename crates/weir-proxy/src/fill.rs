@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
-use weir_cache::{About, Answer, Ask, Cache, DropReason, Entry, Refusal, Snapshot, Ticket};
+use weir_cache::{About, Answer, Ask, Cache, DropReason, Entry, Gathered, Refusal, Snapshot, Ticket};
 use weir_model::rule::CacheShare;
 use weir_model::{CloseReason, ServerFamily};
 use weir_wire::packet::status;
@@ -46,7 +46,7 @@ pub(crate) enum To {
 pub(crate) struct Filling {
     pub wish: Wish,
     to: To,
-    bytes: Vec<u8>,
+    bytes: Gathered,
     limit: usize,
     sent: Option<Instant>,
     /// What has shown that it cannot be kept.
@@ -57,7 +57,7 @@ pub(crate) struct Filling {
 
 impl Filling {
     pub fn new(wish: Wish, to: To, limit: usize) -> Self {
-        Self { wish, to, bytes: Vec::new(), limit, sent: None, spoilt: None, done: None }
+        Self { wish, to, bytes: Gathered::default(), limit, sent: None, spoilt: None, done: None }
     }
 
     /// The statement is about to be sent.
@@ -72,9 +72,9 @@ impl Filling {
     }
 
     /// Takes a part of the answer as the client sees it.
-    pub fn take(&mut self, bytes: &[u8]) {
-        if self.takes(bytes.len()) {
-            self.bytes.extend_from_slice(bytes);
+    pub fn take(&mut self, cache: &Cache, bytes: &[u8]) {
+        if self.takes(bytes.len()) && !self.bytes.take(cache, bytes) {
+            self.spoil(Refusal::TooLarge);
         }
     }
 
@@ -83,9 +83,9 @@ impl Filling {
         if self.spoilt.is_some() || matches!(self.to, To::Grant) {
             return false;
         }
-        if self.bytes.len() + count + self.wish.key.len() > self.limit {
+        if self.bytes.bytes().len() + count + self.wish.key.len() > self.limit {
             // A large answer passes by and is not held.
-            self.bytes = Vec::new();
+            self.bytes = Gathered::default();
             self.spoil(Refusal::TooLarge);
             return false;
         }
@@ -128,7 +128,7 @@ impl Filling {
     /// `whole` is the answer, if it was not gathered.
     fn store(self: Box<Self>, cache: &Cache, whole: Option<&[u8]>, mut about: About, now: Instant) {
         let Self { wish, to, bytes, sent, .. } = *self;
-        let bytes = whole.unwrap_or(&bytes);
+        let bytes = whole.unwrap_or(bytes.bytes());
         if wish.cache.verify.millionths() > 0 || !matches!(to, To::Store(_)) {
             let mut hash = cache.result_hash();
             hash.update(bytes);
@@ -176,7 +176,9 @@ impl Session {
         if compared || (filling.wish.reads.is_some() && !owes) {
             return filling.store(self.worker.shared.cache(), whole, about, answered_at);
         }
-        filling.bytes.extend_from_slice(whole.unwrap_or_default());
+        if !filling.bytes.take(self.worker.shared.cache(), whole.unwrap_or_default()) {
+            return filling.give_up(Refusal::TooLarge);
+        }
         filling.done = Some(About { found_rows: owes.then_some(0), ..about });
         sharing.cache.filling = Some(filling);
     }
