@@ -76,6 +76,11 @@ pub(crate) async fn attach(session: &mut Session) -> Result<(), Exit> {
                 return Ok(());
             }
             Err(Trouble::Refused(err)) => {
+                if session.sharing.as_ref().is_some_and(|s| s.actual.is_some() && !s.pins.is_free()) {
+                    // It cannot go on elsewhere: what kept the connection, a transaction above all, goes with it.
+                    session.drop_link();
+                    return Err(Exit::Tell(CloseReason::ServerGone, err));
+                }
                 session.leave_unfit();
                 session.refuse_next(err);
                 return Ok(());
@@ -314,7 +319,7 @@ async fn make_fit(session: &mut Session) -> Result<(), Trouble> {
 
 /// The state agrees; what is left of the last statement, and prepared statements, come after it.
 async fn finish_fit(session: &mut Session) -> Result<(), Trouble> {
-    crate::prepared::prepare_for(session).await?;
+    crate::prepare_anew::prepare_for(session).await?;
     let server = session.server_kind();
     let Some(sharing) = &mut session.sharing else { return Ok(()) };
     let there = sharing.actual.is_some().then_some(sharing.insert_id_there);

@@ -39,10 +39,15 @@ impl Session {
                 len
             }
             Request::Begun { header, so_far } => {
-                let limit = self.limits.statement_bytes.min(AT_ONCE);
+                let is_statement = must_be_whole(so_far[0]);
+                let limit = if is_statement { self.limits.statement_bytes.min(AT_ONCE) } else { AT_ONCE };
                 let is_execution = matches!(so_far[0], com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
-                let is_wanted = must_be_whole(so_far[0]) || (is_execution && self.worker.shared.rules_act());
-                if is_wanted && (bytes.len() < limit || self.holds_long(header, so_far[0])) {
+                // Of a session that shares connections each command is decided by what it begins with: ids of statements, types of
+                // their parameters, names.
+                let is_wanted = is_statement
+                    || self.sharing.is_some()
+                    || (is_execution && self.worker.shared.rules_act());
+                if is_wanted && (bytes.len() < limit || self.holds_long(header, so_far)) {
                     return Ok(0);
                 }
                 self.begun(cx, so_far, bytes)?

@@ -46,6 +46,7 @@ mod open;
 mod orders;
 mod overtime;
 mod packets;
+mod prepare_anew;
 mod prepared;
 mod probe;
 mod query_log;

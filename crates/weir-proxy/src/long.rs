@@ -43,15 +43,18 @@ impl Drop for Room {
 
 impl Session {
     /// Whether the request that begins so is held until all of it is there, though it is long.
-    pub(crate) fn holds_long(&mut self, header: Header, command: u8) -> bool {
+    pub(crate) fn holds_long(&mut self, header: Header, so_far: &[u8]) -> bool {
         if self.long.is_some() {
             return true;
         }
+        let command = so_far[0];
         let bytes = HEADER + header.len;
         // A session with a connection of its own needs no more than the beginning, unless rules must see all.
         let is_read = match command {
             com::QUERY => self.sharing.is_some() || self.worker.shared.has_rules(),
-            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => self.worker.shared.rules_act(),
+            com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
+                self.worker.shared.rules_act() || self.lacks_types(so_far)
+            }
             _ => false,
         };
         // What was decided by its beginning stays so.

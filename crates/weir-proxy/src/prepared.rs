@@ -1,14 +1,11 @@
 //! Prepared statements of a session that shares connections. The client's ids are Weir's; each connection has its own,
 //! and a statement is prepared there when it is first executed there.
 
-use crate::attach::{self, Trouble};
 use crate::cached::Cached;
+use crate::codes::PACKET_TOO_LARGE;
 use crate::command::statement_id;
 use crate::doing::Doing;
-use crate::exchange::{Answer, exchange};
-use crate::foreign::Foreign;
 use crate::packets::{UNKNOWN_STATEMENT, begun, framed, framed_for, unknown, untyped};
-use crate::question::clean;
 use crate::ruled::Ruling;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
@@ -16,9 +13,7 @@ use std::sync::Arc;
 use std::task::Context;
 use weir_model::ServerFamily;
 use weir_policy::Turn;
-use weir_session::{
-    ClientStatement, Needs, PinReason, Plan, PreparedKey, Refusal, ServerStatements, plan_sync,
-};
+use weir_session::{ClientStatement, Needs, PinReason, PreparedKey, Refusal, ServerStatements};
 use weir_sql::{Facts, LexMode};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::execute::Execute;
@@ -69,6 +64,9 @@ impl Session {
             sharing.candidate = None;
         }
         let id = payload.get(1..).and_then(statement_id);
+        if id == Some(u32::MAX) && self.has_no_last(cx, command, len)? {
+            return Ok(Handled::Done);
+        }
         if let Some(id) = id
             && let Some(handled) = self.share_statement(cx, command, id, payload, len)?
         {
@@ -172,6 +170,30 @@ impl Session {
         Ok(Handled::Done)
     }
 
+    /// Answers a command about "the last one" where the client has none: the connection's own is another client's.
+    fn has_no_last(&mut self, cx: &mut Context<'_>, command: u8, len: usize) -> Result<bool, Exit> {
+        let of_statements = matches!(
+            command,
+            com::STMT_EXECUTE
+                | com::STMT_BULK_EXECUTE
+                | com::STMT_FETCH
+                | com::STMT_RESET
+                | com::STMT_SEND_LONG_DATA
+        );
+        if !of_statements || self.server.family != ServerFamily::MariaDb || self.has_statement(u32::MAX) {
+            return Ok(false);
+        }
+        if command == com::STMT_SEND_LONG_DATA {
+            // It has no answer, and the server drops it.
+            self.begin(command, Shape::None);
+            self.after_request();
+            return Ok(true);
+        }
+        let err = unknown(u32::MAX, command, self.server.family);
+        self.refuse_command(cx, command, len, &err)?;
+        Ok(true)
+    }
+
     fn has_statement(&self, id: u32) -> bool {
         // MySQL does not know "the last one".
         let named = id != u32::MAX || self.server.family == ServerFamily::MariaDb;
@@ -196,14 +218,30 @@ impl Session {
         Ok(Handled::Packet(framed(&out)))
     }
 
+    /// Whether more must be read of an execution to know the types of its parameters.
+    pub(crate) fn lacks_types(&self, so_far: &[u8]) -> bool {
+        let Some(sharing) = &self.sharing else { return false };
+        let statement = so_far.get(1..).and_then(statement_id).map(|id| sharing.statements.get(id));
+        let Some(Ok(statement)) = statement else { return false };
+        Execute::parse(so_far, statement.params(), self.client_caps).is_err()
+    }
+
     /// Takes the types of an execution.
     fn bind(&mut self, id: u32, payload: &[u8]) -> Result<(), ErrPacket> {
         let family = self.server.family;
         let Some(sharing) = &mut self.sharing else { return Ok(()) };
         let params = sharing.statements.get(id).map_err(|_| unknown(id, com::STMT_EXECUTE, family))?.params();
         sharing.executing = Some(sharing.statements.resolve(id));
-        // One that ends too early is the server's to refuse.
-        let Ok(execute) = Execute::parse(payload, params, self.client_caps) else { return Ok(()) };
+        let Ok(execute) = Execute::parse(payload, params, self.client_caps) else {
+            if sharing.partial {
+                // What it binds would be remembered wrongly.
+                let text = "weir: no room for an execution until the types of its parameters are there (limits.statement_bytes, \
+                            limits.statement_memory)";
+                return Err(ErrPacket::new(PACKET_TOO_LARGE, b"08S01", text));
+            }
+            // One that ends too early is the server's to refuse.
+            return Ok(());
+        };
         match sharing.statements.bind(id, execute.types) {
             Ok(_) => Ok(()),
             // Its statement is this client's alone there, so the server's answer is the right one.
@@ -360,7 +398,7 @@ impl Session {
 
 impl Sharing {
     /// The attached connection has prepared a statement.
-    fn has_prepared(&mut self, key: Arc<PreparedKey>, id: u32) {
+    pub(crate) fn has_prepared(&mut self, key: Arc<PreparedKey>, id: u32) {
         let evicted = self.prepared.prepared(key, id, |key| self.statements.is_open(key));
         self.to_close.extend(evicted);
         self.last_prepared = id;
@@ -398,6 +436,9 @@ impl Sharing {
 
     /// What a statement command makes of its statement.
     pub fn statement_ended(&mut self, command: u8, error: Option<u16>, flags: u16, columns: Option<u64>) {
+        if command == com::STMT_PREPARE && error.is_some() {
+            self.statements.void_last();
+        }
         let Some(id) = self.executing.take() else { return };
         let key = self.statements.get(id).map(|s| Arc::clone(s.key())).ok();
         // Statements that are gone meanwhile have nothing to be marked.
@@ -422,71 +463,5 @@ impl Sharing {
             _ => Ok(()),
         };
         self.level_statements();
-    }
-}
-
-/// Prepares on the attached connection what the command at hand needs and it has not. The text is read as it was when
-/// the client prepared it: under the schema, `sql_mode` and character sets of then.
-pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
-    let Some(sharing) = &mut session.sharing else { return Ok(()) };
-    let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
-    let Some(key) = statement.map(|s| Arc::clone(s.key())).filter(|key| sharing.prepared.id(key).is_none())
-    else {
-        return Ok(());
-    };
-    if !sharing.wanted.is_known() {
-        // What it is prepared in must be put back afterwards.
-        crate::settle::read_back_state(session).await?;
-    }
-    let Some(sharing) = &mut session.sharing else { return Ok(()) };
-    let now = sharing.wanted.clone();
-    let then = key.prepare_state(&now);
-    let differs = !then.same_as(&now);
-    // On a connection that the session had already, what its last statement left is still there.
-    let had = sharing.actual.is_none();
-    if differs {
-        sharing.actual = Some(now.clone());
-        change(session, &then, &now).await?;
-    }
-    let payload = [&[com::STMT_PREPARE][..], key.text()].concat();
-    let answer = exchange(&mut session.server, &payload, Shape::Prepare).await?;
-    let id = match answer {
-        Answer::Prepared { id, warnings } => {
-            if warnings > 0 {
-                // What is deprecated was told when the client prepared it.
-                clean(&mut session.server).await?;
-            }
-            id
-        }
-        Answer::Refused(err) => {
-            return Err(if differs { Trouble::Refused(err) } else { Trouble::Failed(err) });
-        }
-        Answer::Done { .. } => return Err(std::io::Error::other("the answer to COM_STMT_PREPARE").into()),
-    };
-    if differs {
-        change(session, &now, &then).await?;
-    }
-    if let Some(sharing) = &mut session.sharing {
-        sharing.has_prepared(key, id);
-        if differs && had {
-            (sharing.actual, sharing.foreign_parts) = (None, Foreign::ALL);
-        }
-    }
-    Ok(())
-}
-
-async fn change(
-    session: &mut Session,
-    to: &weir_session::State,
-    from: &weir_session::State,
-) -> Result<(), Trouble> {
-    let planned = plan_sync(to, from, &session.worker.learned.lock().memory);
-    match planned {
-        Plan::Nothing => Ok(()),
-        Plan::Sync(steps) => attach::sync(session, to, steps).await,
-        Plan::Reset(_) | Plan::ChangeUser(_) | Plan::Stay(_) => {
-            let text = "weir: this statement was prepared without a default schema and cannot be prepared again; prepare it anew";
-            Err(Trouble::Refused(ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)))
-        }
     }
 }

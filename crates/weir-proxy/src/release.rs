@@ -7,7 +7,7 @@ use crate::sharing::Sharing;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_model::CloseReason;
-use weir_session::{PinReason, PinSet, Reads};
+use weir_session::{PinReason, PinSet, Reads, Variable};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 
@@ -230,5 +230,20 @@ impl Sharing {
     /// Whether the connection has an error or a warning that others must not see, and which nothing keeps there.
     pub fn must_clean(&self) -> bool {
         self.unclean || (self.leftovers.warns_anew() && self.foreign_parts.has_own_diagnostics())
+    }
+
+    /// Sets or ends what the session's state keeps it for.
+    pub fn level_state(&mut self) {
+        self.pins.level(PinReason::StateUnknown, !self.wanted.is_known());
+        if self.doing.with(|statement| !statement.effects.is_empty()) {
+            self.keep_for_null_ids();
+        }
+    }
+
+    /// With sql_auto_is_null a read of `id IS NULL` finds the row that its connection has inserted last, and no SET makes another's so.
+    pub fn keep_for_null_ids(&mut self) {
+        if self.wanted.get(Variable::SQL_AUTO_IS_NULL).flatten() == Some(b"ON") {
+            self.pins.add(PinReason::UntrackedVariable.into());
+        }
     }
 }

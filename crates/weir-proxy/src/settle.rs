@@ -115,6 +115,7 @@ async fn read_state_back(session: &mut Session) -> io::Result<()> {
     let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
     sharing.wanted.read_back(&row).map_err(io::Error::other)?;
     sharing.pins.level(weir_session::PinReason::StateUnknown, false);
+    sharing.keep_for_null_ids();
     Ok(())
 }
 

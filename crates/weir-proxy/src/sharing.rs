@@ -148,7 +148,7 @@ impl Sharing {
     ) -> Self {
         let mut pins = Pins::default();
         pins.status(status);
-        Self {
+        let mut new = Self {
             key,
             login: Some(state.clone()),
             wanted: state,
@@ -194,7 +194,9 @@ impl Sharing {
             last_prepared: 0,
             executing: None,
             plain: HashMap::default(),
-        }
+        };
+        new.keep_for_null_ids();
+        new
     }
 
     pub fn is_attached(&self) -> bool {
@@ -337,7 +339,7 @@ impl Sharing {
             // The end is on its way, and is the client's to see.
             self.pins.add(PinReason::UnknownStatement.into());
         }
-        self.pins.level(PinReason::StateUnknown, !self.wanted.is_known());
+        self.level_state();
         self.pins.hold(self.leftovers.holds(server));
         self.fit = false;
     }

@@ -68,6 +68,8 @@ impl Memory {
                     // What follows another variable has no literal of its own.
                     if let Assigned::Literal(text) = value
                         && !Variable::is_derived_name(name)
+                        // A literal may name some of its flags, and leaves the others as they are.
+                        && v != Variable::OPTIMIZER_SWITCH
                     {
                         if self.literals.len() >= Self::MAX_ENTRIES {
                             self.literals.clear();

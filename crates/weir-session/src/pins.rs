@@ -245,6 +245,8 @@ pub struct Pins {
     next_begun: bool,
     /// The last flags said that autocommit is off: any statement may begin a transaction.
     autocommit_off: bool,
+    /// A savepoint was set ahead of the transaction that it is to be in.
+    savepoint: bool,
 }
 
 impl Pins {
@@ -273,6 +275,10 @@ impl Pins {
             Some(flags) => {
                 self.set = self.set.without(statement.ends);
                 self.status(flags);
+                if statement.savepoint && flags & (status::AUTOCOMMIT | status::IN_TRANS) == 0 {
+                    self.savepoint = true;
+                    self.set.insert(PinReason::AutocommitOff);
+                }
             }
             None if statement.may_begin || self.autocommit_off || self.in_transaction() => {
                 self.set.insert(PinReason::TransactionUnknown);
@@ -286,6 +292,10 @@ impl Pins {
         let was_in = self.in_transaction();
         self.autocommit_off = flags & status::AUTOCOMMIT == 0;
         self.set = self.set.without(PinSet::BY_STATUS);
+        self.savepoint &= flags & (status::AUTOCOMMIT | status::IN_TRANS) == 0;
+        if self.savepoint {
+            self.set.insert(PinReason::AutocommitOff);
+        }
         if flags & status::IN_TRANS != 0 {
             let off = self.autocommit_off;
             self.set.insert(if off { PinReason::AutocommitOff } else { PinReason::Transaction });
@@ -328,7 +338,7 @@ impl Pins {
 
     fn keep(&mut self, kept: PinSet) {
         self.set = self.set.without(self.set.without(kept));
-        self.next_begun = false;
+        (self.next_begun, self.savepoint) = (false, false);
     }
 }
 

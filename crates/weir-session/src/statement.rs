@@ -24,6 +24,8 @@ pub struct Statement<'a> {
     pub temporary: bool,
     /// It may begin a transaction even if it fails: more than one statement, BEGIN, CALL.
     pub may_begin: bool,
+    /// It sets a savepoint, which needs no transaction where autocommit is off, and begins none.
+    pub savepoint: bool,
     /// It reads or writes tables and its text shows no change of state: one that the server reports is a trigger's or a
     /// function's.
     pub silent: bool,
@@ -41,6 +43,7 @@ impl Statement<'_> {
         keeps_diagnostics: false,
         temporary: false,
         may_begin: false,
+        savepoint: false,
         silent: false,
     };
 }
@@ -93,7 +96,7 @@ pub struct Reads(u8);
 
 impl Reads {
     pub const NONE: Self = Self(0);
-    /// LAST_INSERT_ID(), @@last_insert_id, @@identity; every statement while sql_auto_is_null is on.
+    /// LAST_INSERT_ID(), @@last_insert_id, @@identity. (Sessions with sql_auto_is_null keep their connection.)
     pub const LAST_INSERT_ID: Self = Self(1);
     /// ROW_COUNT().
     pub const ROW_COUNT: Self = Self(2);

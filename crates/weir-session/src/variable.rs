@@ -68,6 +68,7 @@ impl Variable {
     pub const DEFAULT_COLLATION_FOR_UTF8MB4: Self = Self::of("default_collation_for_utf8mb4");
     pub const CHARACTER_SET_COLLATIONS: Self = Self::of("character_set_collations");
     pub const MAX_JOIN_SIZE: Self = Self::of("max_join_size");
+    pub const OPTIMIZER_SWITCH: Self = Self::of("optimizer_switch");
     pub const SQL_AUTO_IS_NULL: Self = Self::of("sql_auto_is_null");
     pub const SQL_BIG_SELECTS: Self = Self::of("sql_big_selects");
     pub const SQL_MODE: Self = Self::of("sql_mode");

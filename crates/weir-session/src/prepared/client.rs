@@ -80,7 +80,10 @@ struct Inner {
     statements: HashMap<u32, ClientStatement, foldhash::fast::FixedState>,
     /// For each text of which there is a statement: how many there are, and the number of the next.
     copies: HashMap<PreparedKey, (u32, u32), foldhash::fast::FixedState>,
+    /// The id that was given last.
     last: u32,
+    /// A PREPARE was refused since: the server knows no last one then.
+    is_void: bool,
     long_data: u32,
     cursors: u32,
 }
@@ -100,6 +103,7 @@ impl ClientStatements {
             return Err(Refusal::TooMany);
         }
         inner.last += 1;
+        inner.is_void = false;
         let key = if key.is_bound() { key } else { inner.copy(key) };
         let statement = ClientStatement {
             key,
@@ -112,6 +116,13 @@ impl ClientStatements {
         };
         inner.statements.insert(inner.last, statement);
         Ok(inner.last)
+    }
+
+    /// A PREPARE was refused: none is the last one now.
+    pub fn void_last(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            inner.is_void = true;
+        }
     }
 
     /// A statement by the id in a command; -1 means the one that was prepared last.
@@ -266,6 +277,11 @@ impl Inner {
     }
 
     fn resolve(&self, id: u32) -> u32 {
-        if id == DIRECT { self.last } else { id }
+        match id {
+            // No statement has this id.
+            DIRECT if self.is_void => 0,
+            DIRECT => self.last,
+            id => id,
+        }
     }
 }

@@ -51,6 +51,7 @@ mod sharing_globals;
 mod sharing_kill;
 mod sharing_kit;
 mod sharing_modes;
+mod sharing_pieces;
 mod sharing_pins;
 mod sharing_queue;
 mod sharing_replay;

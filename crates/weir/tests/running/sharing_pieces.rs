@@ -1,0 +1,176 @@
+//! What a command is about is taken from all of what says so, however it comes: nobody's statement stands for another's, and no
+//! transaction goes on somewhere else.
+
+use crate::kit::*;
+use crate::sharing_kit::*;
+use command::Param;
+use weir_testkit::relay::{Direction, Relay};
+
+const ROWS: [&str; 2] = [
+    "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40))",
+    "INSERT INTO t VALUES (1, 'one'), (2, 'two'), (3, 'three')",
+];
+
+async fn values(server: &Server, name: &str) -> String {
+    let mut direct = app(server.addr()).database(name).connect().await.unwrap();
+    row(&mut direct, "SELECT GROUP_CONCAT(v ORDER BY id) FROM t").await
+}
+
+#[tokio::test]
+async fn a_command_in_pieces_is_about_its_own_statement() {
+    for (flavor, server) in &both() {
+        database(server, "sh_pieces", &ROWS).await;
+        // The ring reads what there is, too.
+        for io in ["epoll", "auto"] {
+            let weir = sharing(server, 1, "", &format!("io = \"{io}\"\n"));
+            let relay = Relay::start(weir.addr()).await.unwrap();
+            let mut other = app(weir.addr()).database("sh_pieces").connect().await.unwrap();
+            let mut sliced = app(relay.addr()).database("sh_pieces").connect().await.unwrap();
+            // On the connection this is the first, as that of the other is for Weir.
+            let wrong = other.prepare("UPDATE t SET v='wrong' WHERE id=?").await.unwrap().id;
+            let own = sliced.prepare("SELECT id FROM t WHERE id=? AND v<>?").await.unwrap().id;
+            assert_eq!(wrong, own, "both are the first");
+            execute(&mut other, wrong, &[Param::Int(77)], true).await;
+            for slice in [1, 3, 5, 7, 9, 11, 13, 15, 17] {
+                relay.faults(Direction::ToServer, |faults| faults.slice = slice);
+                let at = format!("{flavor:?} {io} in pieces of {slice} bytes");
+                for (step, types) in [(1, true), (2, false), (3, true)] {
+                    // Another session is on the connection in between.
+                    row(&mut other, "SELECT 1").await;
+                    let params = if step == 3 {
+                        [Param::Text("3".to_owned()), Param::Text("x".to_owned())]
+                    } else {
+                        [Param::Int(step), Param::Text("x".to_owned())]
+                    };
+                    let answer = execute(&mut sliced, own, &params, types).await;
+                    assert_eq!(answer.err(), None, "{at}");
+                    let rows: Vec<i32> =
+                        answer.rows().map(|row| i32::from_le_bytes(row[2..].try_into().unwrap())).collect();
+                    assert_eq!(rows, [step as i32], "{at}");
+                }
+                sliced.command(command::INIT_DB, b"sh_pieces").await.unwrap();
+                assert_eq!(row(&mut sliced, "SELECT DATABASE()").await, "sh_pieces", "{at}");
+            }
+            assert_eq!(values(server, "sh_pieces").await, "one,two,three", "{flavor:?} {io}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_last_statement_is_never_another() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "sh_last", &ROWS).await;
+    let weir = sharing(&server, 1, "", "");
+    let [mut one, mut two] = clients(&weir, "sh_last").await;
+    let mut direct = app(server.addr()).database("sh_last").connect().await.unwrap();
+    let last = [Param::Int(1)];
+    // The connection's own last one is another client's.
+    one.prepare("DELETE FROM t WHERE id=?").await.unwrap();
+    let expected = execute(&mut direct, u32::MAX, &last, true).await.err().cloned();
+    assert_eq!(expected.as_ref().map(|err| err.code), Some(1243));
+    assert_eq!(execute(&mut two, u32::MAX, &last, true).await.err().cloned(), expected);
+    // One that was refused leaves none.
+    for client in [&mut one, &mut direct] {
+        assert!(client.prepare("SELECT * FROM missing WHERE id=?").await.is_err());
+        let refused = execute(client, u32::MAX, &last, true).await.err().cloned();
+        assert_eq!(refused, expected);
+    }
+    assert_eq!(values(&server, "sh_last").await, "one,two,three");
+    let own = one.prepare("SELECT id FROM t WHERE id=?").await.unwrap().id;
+    assert_eq!(execute(&mut one, u32::MAX, &last, true).await.rows().count(), 1);
+    assert_eq!(execute(&mut one, own, &last, true).await.rows().count(), 1);
+}
+
+#[tokio::test]
+async fn a_transaction_is_not_left_for_a_statement_that_cannot_be_prepared_again() {
+    for (flavor, server) in &both() {
+        for step in ["DROP TABLE gone", "DROP DATABASE sh_again_a"] {
+            for without_schema in [false, true] {
+                let at = format!("{flavor:?} {step} without a schema: {without_schema}");
+                database(server, "sh_again_b", &ROWS).await;
+                database(server, "sh_again_a", &["CREATE TABLE gone (i INT)"]).await;
+                let weir = sharing(server, 8, "", "");
+                let mut one = app(weir.addr()).connect().await.unwrap();
+                if !without_schema {
+                    one.command(command::INIT_DB, b"sh_again_a").await.unwrap();
+                }
+                let sql = if without_schema { "SELECT i FROM sh_again_a.gone" } else { "SELECT i FROM gone" };
+                let statement = one.prepare(sql).await.unwrap().id;
+                one.command(command::INIT_DB, b"sh_again_b").await.unwrap();
+                // On a connection that does not have the statement.
+                one.run("/*weir: fresh*/ BEGIN").await.unwrap();
+                one.run("INSERT INTO t VALUES (10, 'in')").await.unwrap();
+                let mut admin = app(server.addr()).database("sh_again_a").connect().await.unwrap();
+                admin.run(step).await.unwrap();
+                let body =
+                    command::Execute { id: statement, flags: 0, params: &[], types: true, attributes: false };
+                let answer = one.command(command::STMT_EXECUTE, &body.body()).await.unwrap();
+                assert!(answer.err().is_some(), "{at}: {answer:?}");
+                let mut committed = true;
+                for sql in ["INSERT INTO t VALUES (11, 'in')", "COMMIT"] {
+                    let answer = one.query(sql).await;
+                    committed &= answer.is_ok_and(|answer| !answer.closed && answer.err().is_none());
+                }
+                let expected = if committed { "one,two,three,in,in" } else { "one,two,three" };
+                assert_eq!(values(server, "sh_again_b").await, expected, "{at}: committed {committed}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_savepoint_ahead_of_its_transaction_keeps_the_connection() {
+    for (flavor, server) in &both() {
+        database(server, "sh_ahead", &ROWS).await;
+        let weir = sharing(server, 8, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_ahead").await;
+        one.run("SET autocommit=0").await.unwrap();
+        one.run("SAVEPOINT s").await.unwrap();
+        two.run("BEGIN").await.unwrap();
+        two.run("SELECT * FROM t").await.unwrap();
+        one.run("INSERT INTO t VALUES (10, 'in')").await.unwrap();
+        one.run("ROLLBACK TO SAVEPOINT s").await.unwrap();
+        one.run("RELEASE SAVEPOINT s").await.unwrap();
+        one.run("COMMIT").await.unwrap();
+        two.run("ROLLBACK").await.unwrap();
+        assert_eq!(values(server, "sh_ahead").await, "one,two,three", "{flavor:?}");
+        one.run("SET autocommit=1").await.unwrap();
+        free(&mut one, "it ends with the transaction").await;
+    }
+}
+
+#[tokio::test]
+async fn what_depends_on_the_connection_under_sql_auto_is_null_keeps_it() {
+    for (flavor, server) in &both() {
+        database(server, "sh_null", &ROWS).await;
+        let weir = sharing(server, 8, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_null").await;
+        one.run("SET sql_auto_is_null=1").await.unwrap();
+        one.run("INSERT INTO t (v) VALUES ('mine')").await.unwrap();
+        two.run("INSERT INTO t (v) VALUES ('other')").await.unwrap();
+        assert_eq!(row(&mut one, "SELECT v FROM t WHERE id IS NULL").await, "mine", "{flavor:?}");
+        two.run("SET sql_auto_is_null=0").await.unwrap();
+        free(&mut two, "it is off").await;
+    }
+}
+
+#[tokio::test]
+async fn flags_of_the_optimizer_are_each_sessions_own() {
+    for (flavor, server) in &both() {
+        database(server, "sh_flags", &[]).await;
+        let weir = sharing(server, 1, "", "");
+        let mut direct = app(server.addr()).database("sh_flags").connect().await.unwrap();
+        let [mut one, mut two] = clients(&weir, "sh_flags").await;
+        one.run("SET optimizer_switch='mrr=on'").await.unwrap();
+        row(&mut one, "SELECT 1").await;
+        for client in [&mut two, &mut direct] {
+            client.run("SET optimizer_switch='index_merge=off'").await.unwrap();
+            client.run("SET optimizer_switch='mrr=on'").await.unwrap();
+        }
+        row(&mut one, "SELECT 1").await;
+        let told = row(&mut two, "SELECT @@optimizer_switch").await;
+        assert_eq!(told, row(&mut direct, "SELECT @@optimizer_switch").await, "{flavor:?}");
+        let told = row(&mut one, "SELECT @@optimizer_switch").await;
+        assert!(told.contains("index_merge=on") && told.contains("mrr=on"), "{flavor:?} {told}");
+    }
+}
