@@ -238,7 +238,7 @@ impl Analytics {
     #[inline]
     pub fn might_hit(&mut self, slot: Slot, server_ns: u64) {
         let Self { gates, writer, .. } = self;
-        gates.count(slot, server_ns, || writer.subject(slot));
+        gates.count(slot, server_ns, || writer.named(slot));
     }
 
     pub fn watched(&mut self, slot: Slot, seen: &Seen) {

@@ -7,7 +7,7 @@ use crate::packets::UNKNOWN_STATEMENT;
 use crate::question::clean;
 use crate::session::Session;
 use std::sync::Arc;
-use weir_session::{Plan, plan_sync};
+use weir_session::{Memory, Plan, State, Step, plan_sync};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
@@ -31,12 +31,12 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
     // On a connection that the session had already, what its last statement left is still there.
     let had = sharing.actual.is_none();
     if differs {
-        if !is_sync(&plan_sync(&then, &now, &session.worker.learned.lock().memory)) {
+        let Some(steps) = steps(&then, &now, &session.worker.learned.lock().memory) else {
             // Nothing was changed yet.
             return Err(Trouble::Failed(not_again()));
-        }
+        };
         sharing.actual = Some(now.clone());
-        change(session, &then, &now).await?;
+        go(session, &then, steps).await?;
     }
     let payload = [&[com::STMT_PREPARE][..], key.text()].concat();
     let answer = exchange(&mut session.server, &payload, Shape::Prepare).await?;
@@ -50,36 +50,42 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
         }
         Answer::Refused(err) => {
             if differs {
-                change(session, &now, &then).await?;
-                session.disturbed(had);
+                change_back(session, &now, &then).await?;
+                // What it says of its error is gone there.
+                session.disturbed();
             }
             return Err(Trouble::Failed(err));
         }
         Answer::Done { .. } => return Err(std::io::Error::other("the answer to COM_STMT_PREPARE").into()),
     };
     if differs {
-        change(session, &now, &then).await?;
+        change_back(session, &now, &then).await?;
     }
     if let Some(sharing) = &mut session.sharing {
         sharing.has_prepared(key, id);
     }
-    if differs {
-        session.disturbed(had);
+    if differs && had {
+        session.disturbed();
     }
     Ok(())
 }
 
 impl Session {
-    /// The state of the attached connection was changed for a while, and is what it was; `had`: the session had it before.
-    fn disturbed(&mut self, had: bool) {
-        if let Some(sharing) = self.sharing.as_mut().filter(|_| had) {
+    /// The state of the attached connection was changed for a while, and is what it was.
+    fn disturbed(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
             (sharing.actual, sharing.foreign_parts) = (None, Foreign::ALL);
         }
     }
 }
 
-fn is_sync(plan: &Plan) -> bool {
-    matches!(plan, Plan::Nothing | Plan::Sync(_))
+/// What brings a connection from one state to another; `None` where only a new beginning does.
+fn steps(to: &State, from: &State, memory: &Memory) -> Option<Vec<Step>> {
+    match plan_sync(to, from, memory) {
+        Plan::Nothing => Some(Vec::new()),
+        Plan::Sync(steps) => Some(steps),
+        Plan::Reset(_) | Plan::ChangeUser(_) | Plan::Stay(_) => None,
+    }
 }
 
 fn not_again() -> ErrPacket {
@@ -87,15 +93,14 @@ fn not_again() -> ErrPacket {
     ErrPacket::new(UNKNOWN_STATEMENT, b"HY000", text)
 }
 
-async fn change(
-    session: &mut Session,
-    to: &weir_session::State,
-    from: &weir_session::State,
-) -> Result<(), Trouble> {
-    let planned = plan_sync(to, from, &session.worker.learned.lock().memory);
-    match planned {
-        Plan::Nothing => Ok(()),
-        Plan::Sync(steps) => attach::sync(session, to, steps).await,
-        Plan::Reset(_) | Plan::ChangeUser(_) | Plan::Stay(_) => Err(Trouble::Refused(not_again())),
+async fn change_back(session: &mut Session, to: &State, from: &State) -> Result<(), Trouble> {
+    let steps = steps(to, from, &session.worker.learned.lock().memory);
+    match steps {
+        Some(steps) => go(session, to, steps).await,
+        None => Err(Trouble::Refused(not_again())),
     }
+}
+
+async fn go(session: &mut Session, to: &State, steps: Vec<Step>) -> Result<(), Trouble> {
+    if steps.is_empty() { Ok(()) } else { attach::sync(session, to, steps).await }
 }

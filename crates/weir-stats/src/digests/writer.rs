@@ -222,11 +222,6 @@ impl Writer {
         }
     }
 
-    /// What is counted there, and who sends it.
-    pub fn subject(&self, slot: Slot) -> Option<(Arc<DigestText>, Arc<Origin>)> {
-        self.row(slot).map(|row| (Arc::clone(&row.digest), Arc::clone(&row.origin)))
-    }
-
     /// A statement has made its session keep its connection: bit `n` of `reasons` is the reason with that number.
     pub fn pinned(&self, slot: Slot, reasons: u64) {
         match self.row(slot) {

@@ -4,6 +4,7 @@ use weir_testkit::client::Outcome;
 
 use crate::fake_server::{FakeServer, Reply, packet};
 use crate::kit::*;
+use crate::sharing_kit::database;
 
 const TABLE: &str = "CREATE TEMPORARY TABLE p51 (a VARCHAR(200), b VARCHAR(200)) CHARACTER SET latin1";
 
@@ -118,17 +119,11 @@ async fn p44_p51_a_client_that_falls_silent_amid_its_file_is_ended_by_the_server
         let server = server(flavor);
         let weir = weir(&server);
         let mut admin = app(server.addr()).connect().await.unwrap();
-        for sql in [
-            "CREATE DATABASE IF NOT EXISTS it",
-            "DROP TABLE IF EXISTS it.p51silent",
-            "CREATE TABLE it.p51silent (a INT) ENGINE=InnoDB",
-        ] {
-            admin.run(sql).await.unwrap();
-        }
+        database(&server, "p51silent", &["CREATE TABLE t (a INT) ENGINE=InnoDB"]).await;
         let mut client = app(weir.addr()).connect().await.unwrap();
         client.run("SET SESSION net_read_timeout = 1").await.unwrap();
         let begun = std::time::Instant::now();
-        client.send(command::QUERY, b"LOAD DATA LOCAL INFILE 'a' INTO TABLE it.p51silent").await.unwrap();
+        client.send(command::QUERY, b"LOAD DATA LOCAL INFILE 'a' INTO TABLE p51silent.t").await.unwrap();
         let asked = client.stream().expect_packet().await.unwrap();
         client.stream().write_packet(asked.seq + 1, b"1\n2\n3\n").await.unwrap();
         // An error or none, as the server likes; then the end.
@@ -140,7 +135,7 @@ async fn p44_p51_a_client_that_falls_silent_amid_its_file_is_ended_by_the_server
             (metric(&weir, "weir_clients_connected").await == 0.0).then_some(())
         })
         .await;
-        assert_eq!(admin.scalar("SELECT COUNT(*) FROM it.p51silent").await.unwrap().as_deref(), Some("0"));
+        assert_eq!(admin.scalar("SELECT COUNT(*) FROM p51silent.t").await.unwrap().as_deref(), Some("0"));
     }
 }
 
