@@ -5,7 +5,8 @@
 #   beside NAME COMMAND...  starts a stage that mostly waits; other stages run beside it
 #   joined                  waits for the stages that were started with `beside`, and reports them
 #   ahead COMMAND...        starts what a later stage will do, in the background, while stages wait for servers
-#   summary                 prints all stages, then "N passed, M failed"; its status is 1 when one failed
+#   summary                 prints all stages, then "N passed, M failed"; its status is 1 when one failed. In a script that another has
+#                           started it prints only those that failed.
 #
 # When WEIR_STAGES names a file, stages of several scripts gather there and only the first script prints the summary.
 
@@ -98,7 +99,8 @@ needed() {
 
 summary() {
   if [ -n "$stages_nested" ]; then
-    ! grep -q '^FAILED' "$WEIR_STAGES"
+    # Said here too: whoever keeps only a part of a long log keeps what stands around the first error.
+    ! grep -E '^(FAILED|WHY)' "$WEIR_STAGES"
     return
   fi
   awk -F '\t' -v seconds="$SECONDS" '
