@@ -1,6 +1,6 @@
 //! The first difference between two replies, or none.
 
-use crate::client::bytes::put_lenenc_bytes;
+use crate::client::bytes::{put_lenenc, put_lenenc_bytes};
 use crate::client::caps::Capabilities;
 use crate::client::{OkPacket, Outcome, Packet, Response, SessionChange};
 
@@ -186,7 +186,9 @@ fn sort_changes(payload: &mut Vec<u8>) {
     if variables.iter().any(|change| change.data.starts_with(STATEMENT_ID)) {
         variables.retain(|change| !change.data.starts_with(STATEMENT_ID));
         // The length of the list, too, depends on the number of digits.
-        payload.truncate(start - 1);
+        let mut prefix = Vec::new();
+        put_lenenc(&mut prefix, length as u64);
+        payload.truncate(start.saturating_sub(prefix.len()));
     } else {
         payload.truncate(start);
     }

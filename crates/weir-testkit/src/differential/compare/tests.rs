@@ -117,3 +117,29 @@ fn a_hint_in_front_hides_no_dictionary() {
         assert!(difference(&select, &end(0x22), &end(0x02), NAMES).is_some());
     }
 }
+
+#[test]
+fn the_number_of_a_statement_at_the_server_may_have_more_digits() {
+    let ok = |value: &[u8], number: &[u8]| {
+        let change = |name: &[u8], value: &[u8]| {
+            let mut data = Vec::new();
+            put_lenenc_bytes(&mut data, name);
+            put_lenenc_bytes(&mut data, value);
+            let mut change = vec![0];
+            put_lenenc_bytes(&mut change, &data);
+            change
+        };
+        let changes = [change(b"optimizer_switch", value), change(b"statement_id", number)].concat();
+        // An OK packet: no rows, no id, SERVER_SESSION_STATE_CHANGED, no warnings, no text.
+        let mut payload = vec![0, 0, 0, 0, 0x40, 0, 0, 0];
+        put_lenenc_bytes(&mut payload, &changes);
+        answer(&[(1, &payload)])
+    };
+    // The list takes less than 251 bytes, about so many, and more.
+    for length in [10, 213, 214, 215, 216, 217, 600] {
+        let value = vec![b'x'; length];
+        assert_eq!(difference(&query(), &ok(&value, b"999"), &ok(&value, b"1000"), NAMES), None, "{length}");
+        let other = ok(&vec![b'y'; length], b"1000");
+        assert!(difference(&query(), &ok(&value, b"999"), &other, NAMES).is_some());
+    }
+}
