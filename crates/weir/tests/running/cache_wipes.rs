@@ -36,22 +36,22 @@ async fn run_all(client: &mut Client, sql: &str) {
 #[tokio::test]
 async fn a_session_that_is_not_followed_takes_out_what_it_changes() {
     for (flavor, server) in &both() {
-        table(server, "ca_untold").await;
-        let user = another(server, "ca_untold", "ca_untold").await;
+        table(server, "ca_untold_w").await;
+        let user = another(server, "ca_untold_w", "ca_untold_w").await;
         for sql in [
             "CREATE VIEW w AS SELECT v FROM t WHERE id=1",
             "CREATE PROCEDURE p() SELECT 1",
             "CREATE TABLE other (i INT)",
         ] {
-            let mut admin = app(server.addr()).database("ca_untold").connect().await.unwrap();
+            let mut admin = app(server.addr()).database("ca_untold_w").connect().await.unwrap();
             admin.run(sql).await.unwrap();
         }
         // What is known of a text from its digest is known the second time only, and not of every text.
         for analytics in ["", "[analytics]\nenabled = false\n"] {
             let more = format!("{analytics}{user}{}", only("app"));
             let weir = sharing(server, 8, MODES[1], &more);
-            let [mut client] = clients(&weir, "ca_untold").await;
-            let mut other = login(&weir, "ca_untold", "ca_untold").await;
+            let [mut client] = clients(&weir, "ca_untold_w").await;
+            let mut other = login(&weir, "ca_untold_w", "ca_untold_w").await;
             let blanks = " ".repeat(5 << 10);
             let more_blanks = " ".repeat(100 << 10);
             for (id, change) in [
@@ -75,13 +75,13 @@ async fn a_session_that_is_not_followed_takes_out_what_it_changes() {
             row(&mut client, "SELECT v FROM w").await;
             other.run(&format!("INSERT INTO other VALUES (1){blanks}")).await.unwrap();
             run_all(&mut other, "SELECT 1; CALL p()").await;
-            change(server, "UPDATE ca_untold.t SET v='changed' WHERE id=3").await;
+            change(server, "UPDATE ca_untold_w.t SET v='changed' WHERE id=3").await;
             assert_eq!(
                 row(&mut client, "SELECT v FROM w").await,
                 "three",
                 "{flavor:?}: nothing but what changes tables"
             );
-            change(server, "UPDATE ca_untold.t SET v='three' WHERE id=3").await;
+            change(server, "UPDATE ca_untold_w.t SET v='three' WHERE id=3").await;
         }
     }
 }

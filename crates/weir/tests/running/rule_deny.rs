@@ -208,10 +208,10 @@ async fn what_is_too_much_to_be_read_is_denied_where_a_rule_may_match() {
 #[tokio::test]
 async fn a_long_text_is_looked_at_to_its_end() {
     for (flavor, server) in both() {
-        fixture(&server, "rule_deny6").await;
+        fixture(&server, "rule_deny11").await;
         for mode in MODES {
-            let weir = sharing(&server, 4, mode, &rules("rule_deny6"));
-            let mut client = client(&weir, "rule_deny6").await;
+            let weir = sharing(&server, 4, mode, &rules("rule_deny11"));
+            let mut client = client(&weir, "rule_deny11").await;
             for length in [66_000, 131_072, 300_000, 1_000_000] {
                 let value = "x".repeat(length);
                 let what = format!("{flavor:?} {mode} {length}");

@@ -1,6 +1,8 @@
 //! What the tests of shared connections have in common: a Weir with few connections, and how a session stands.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::kit::*;
 
@@ -27,8 +29,19 @@ pub fn both() -> [(Flavor, Arc<Server>); 2] {
     Flavor::BOTH.map(|flavor| (flavor, server(flavor)))
 }
 
+/// Which test has which database on which server: tests run beside each other, and one that empties another's fails it at times.
+static TAKEN: Mutex<BTreeMap<(SocketAddr, String), Option<String>>> = Mutex::new(BTreeMap::new());
+
+fn take(server: &Server, name: &str) {
+    let test = std::thread::current().name().map(str::to_owned);
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let by = taken.entry((server.addr(), name.to_owned())).or_insert_with(|| test.clone());
+    assert!(*by == test, "the database {name} is {by:?}'s: give {test:?} one with another name");
+}
+
 /// A database of a test's own, and in it what these statements make.
 pub async fn database(server: &Server, name: &str, statements: &[&str]) {
+    take(server, name);
     let mut admin = app(server.addr()).connect().await.unwrap();
     for sql in
         [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}"), format!("USE {name}")]

@@ -59,10 +59,10 @@ async fn a_command_in_pieces_is_about_its_own_statement() {
 #[tokio::test]
 async fn the_last_statement_is_never_another() {
     let server = server(Flavor::MariaDb);
-    database(&server, "sh_last", &ROWS).await;
+    database(&server, "sh_last_m", &ROWS).await;
     let weir = sharing(&server, 1, "", "");
-    let [mut one, mut two] = clients(&weir, "sh_last").await;
-    let mut direct = app(server.addr()).database("sh_last").connect().await.unwrap();
+    let [mut one, mut two] = clients(&weir, "sh_last_m").await;
+    let mut direct = app(server.addr()).database("sh_last_m").connect().await.unwrap();
     let last = [Param::Int(1)];
     // The connection's own last one is another client's.
     one.prepare("DELETE FROM t WHERE id=?").await.unwrap();
@@ -75,7 +75,7 @@ async fn the_last_statement_is_never_another() {
         let refused = execute(client, u32::MAX, &last, true).await.err().cloned();
         assert_eq!(refused, expected);
     }
-    assert_eq!(values(&server, "sh_last").await, "one,two,three");
+    assert_eq!(values(&server, "sh_last_m").await, "one,two,three");
     let own = one.prepare("SELECT id FROM t WHERE id=?").await.unwrap().id;
     assert_eq!(execute(&mut one, u32::MAX, &last, true).await.rows().count(), 1);
     assert_eq!(execute(&mut one, own, &last, true).await.rows().count(), 1);
