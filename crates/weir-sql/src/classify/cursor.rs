@@ -168,8 +168,14 @@ impl<'a> Cursor<'a> {
     /// Whether nothing but blanks, `;` and the NUL that may end a packet follow, which the servers cut off before
     /// they read a packet.
     pub(crate) fn is_rest_blank(&self) -> bool {
-        let mut parts = self.rest().splitn(2, |&b| b == 0);
-        self.peeked.is_none() && parts.all(|part| self.is_end(part))
+        self.peeked.is_none() && {
+            // Nothing behind the first byte of a statement is looked at: this is asked behind each of them.
+            let rest = self.rest();
+            match rest.iter().position(|b| !self.is_end(std::slice::from_ref(b))) {
+                Some(at) if rest[at] == 0 => self.is_end(&rest[at + 1..]),
+                at => at.is_none(),
+            }
+        }
     }
 
     fn rest(&self) -> &'a [u8] {
