@@ -16,7 +16,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
 use weir_model::{CloseReason, ServerFamily};
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, ServerConnection};
@@ -89,17 +89,28 @@ pub(crate) async fn attach(session: &mut Session) -> Result<(), Exit> {
                 tracing::debug!(event = "idle_connection_lost", client = session.entry.handle.id(), error = %error);
                 let kept = session.sharing.as_ref().is_some_and(|sharing| !sharing.pins.is_free());
                 session.drop_link();
-                if kept {
+                if kept && session.has_behind() {
+                    // Its client has the answer.
                     return Err(Exit::Close(CloseReason::ServerGone));
                 }
-                last = Some(error);
+                let err = lost(&error);
+                if kept {
+                    return Err(Exit::Tell(CloseReason::ServerGone, err));
+                }
+                last = Some(err);
             }
         }
     }
-    let why = last.map_or_else(String::new, |error| format!(" ({error})"));
-    let text = format!("Lost connection to MySQL server before the statement was sent{why}; it did not run");
-    session.refuse_next(ErrPacket::new(SERVER_LOST, b"08S01", text));
+    if let Some(err) = last {
+        session.refuse_next(err);
+    }
     Ok(())
+}
+
+fn lost(error: &io::Error) -> ErrPacket {
+    let text =
+        format!("Lost connection to MySQL server before the statement was sent ({error}); it did not run");
+    ErrPacket::new(SERVER_LOST, b"08S01", text)
 }
 
 async fn ready(session: &mut Session) -> Result<(), Trouble> {
@@ -107,9 +118,19 @@ async fn ready(session: &mut Session) -> Result<(), Trouble> {
         let (lease, link) = obtain(session).await?;
         session.attach_link(lease, link);
     }
-    let late = || Trouble::Lost(io::Error::new(io::ErrorKind::TimedOut, "limits.server_connect_timeout"));
     let limit = session.limits.server_connect_timeout;
-    timeout(limit, make_fit(session)).await.unwrap_or_else(|_| Err(late()))
+    in_time(limit, take_state(session)).await?;
+    crate::prepare_anew::prepare_for(session).await?;
+    in_time(limit, take_leftovers(session)).await
+}
+
+/// What Weir itself asks of a server that it has reached takes no longer than that (`limits.server_connect_timeout`).
+pub(crate) async fn in_time<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    let late = || Trouble::Lost(io::Error::new(io::ErrorKind::TimedOut, "limits.server_connect_timeout"));
+    timeout(limit, work).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// A connection, as it is: an idle one, or a new one.
@@ -286,7 +307,7 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Box<Lin
 }
 
 /// Brings the attached connection into the state that the command at hand needs.
-async fn make_fit(session: &mut Session) -> Result<(), Trouble> {
+async fn take_state(session: &mut Session) -> Result<(), Trouble> {
     let foreign = session.sharing.as_ref().is_some_and(|sharing| {
         let new = sharing.actual.is_some();
         new && sharing.doing.reads_variables() && sharing.used_by == UsedBy::Several
@@ -299,11 +320,10 @@ async fn make_fit(session: &mut Session) -> Result<(), Trouble> {
         let Some(sharing) = &session.sharing else { return Ok(()) };
         let planned = plan(sharing, &session.worker.learned.lock().memory);
         match planned {
-            Plan::Nothing => return finish_fit(session).await,
+            Plan::Nothing => return Ok(()),
             Plan::Sync(steps) => {
                 let wanted = sharing.wanted.clone();
-                sync(session, &wanted, steps).await?;
-                return finish_fit(session).await;
+                return sync(session, &wanted, steps).await;
             }
             Plan::Reset(_) => reset(session, &[com::RESET_CONNECTION]).await?,
             Plan::ChangeUser(_) => change_user(session).await?,
@@ -317,9 +337,8 @@ async fn make_fit(session: &mut Session) -> Result<(), Trouble> {
     Err(io::Error::other("the connection does not take the session's state").into())
 }
 
-/// The state agrees; what is left of the last statement, and prepared statements, come after it.
-async fn finish_fit(session: &mut Session) -> Result<(), Trouble> {
-    crate::prepare_anew::prepare_for(session).await?;
+/// The state agrees, and what is to be executed is prepared; what the last statement left comes after that.
+async fn take_leftovers(session: &mut Session) -> Result<(), Trouble> {
     let server = session.server_kind();
     let Some(sharing) = &mut session.sharing else { return Ok(()) };
     let there = sharing.actual.is_some().then_some(sharing.insert_id_there);

@@ -35,6 +35,7 @@ impl Session {
         let taken = match Request::peek(bytes) {
             Request::Incomplete => return Ok(0),
             Request::Whole { payload, len, .. } => {
+                self.has_command = true;
                 self.whole(cx, payload, &bytes[..len])?;
                 len
             }
@@ -50,10 +51,12 @@ impl Session {
                 if is_wanted && (bytes.len() < limit || self.holds_long(header, so_far)) {
                     return Ok(0);
                 }
+                self.has_command = true;
                 self.begun(cx, so_far, bytes)?
             }
         };
         if !matches!(self.exit, Some(Exit::Attach | Exit::Kill(_))) && !self.is_queued() {
+            self.has_command = false;
             return Ok(taken);
         }
         // It waits, and is taken again.

@@ -174,7 +174,7 @@ impl Session {
     /// What the client of a session that was ordered to end is told.
     pub(crate) fn killed_told(&self) -> ErrPacket {
         const WHO: &str = "(weir: by an operator)";
-        let idle = (self.phase == Phase::Idle && !self.is_queued()) || self.has_behind();
+        let idle = (self.phase == Phase::Idle && !self.has_command) || self.has_behind();
         let unknown = match self.phase {
             _ if idle => "",
             Phase::Idle => "; the statement did not run",

@@ -1,73 +1,192 @@
 //! A statement that the client has prepared, on a connection that has not.
 
-use crate::attach::{self, Trouble};
+use crate::attach::{self, Trouble, in_time, stopped};
 use crate::exchange::{Answer, exchange};
 use crate::foreign::Foreign;
 use crate::packets::UNKNOWN_STATEMENT;
 use crate::question::clean;
-use crate::session::Session;
+use crate::session::{Exit, Session};
+use crate::watchdog::SERVER_SILENT;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
-use weir_session::{Memory, Plan, State, Step, plan_sync};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+use weir_model::CloseReason;
+use weir_session::{Memory, Plan, PreparedKey, State, Step, plan_sync};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
+
+/// How long it takes until a KILL QUERY is sent again: MySQL loses one now and then that arrives while a wait begins.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Prepares on the attached connection what the command at hand needs and it has not. The text is read as it was when
 /// the client prepared it: under the schema, `sql_mode` and character sets of then.
 pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
-    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    let Some(sharing) = &session.sharing else { return Ok(()) };
     let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
     let Some(key) = statement.map(|s| Arc::clone(s.key())).filter(|key| sharing.prepared.id(key).is_none())
     else {
         return Ok(());
     };
-    if !sharing.wanted.is_known() {
-        // What it is prepared in must be put back afterwards.
-        crate::settle::read_back_state(session).await?;
-    }
-    let Some(sharing) = &mut session.sharing else { return Ok(()) };
-    let now = sharing.wanted.clone();
-    let then = key.prepare_state(&now);
-    let differs = !then.same_as(&now);
     // On a connection that the session had already, what its last statement left is still there.
     let had = sharing.actual.is_none();
-    if differs {
-        let Some(steps) = steps(&then, &now, &session.worker.learned.lock().memory) else {
-            // Nothing was changed yet.
-            return Err(Trouble::Failed(not_again()));
-        };
-        sharing.actual = Some(now.clone());
-        go(session, &then, steps).await?;
-    }
-    let payload = [&[com::STMT_PREPARE][..], key.text()].concat();
-    let answer = exchange(&mut session.server, &payload, Shape::Prepare).await?;
-    let id = match answer {
-        Answer::Prepared { id, warnings } => {
-            if warnings > 0 {
-                // What is deprecated was told when the client prepared it.
-                clean(&mut session.server).await?;
-            }
-            id
-        }
-        Answer::Refused(err) => {
-            if differs {
-                change_back(session, &now, &then).await?;
+    let limit = session.limits.server_connect_timeout;
+    let states = in_time(limit, go_back(session, &key)).await?;
+    let (answer, interrupted) = prepare(session, key.text()).await?;
+    in_time(limit, async {
+        let prepared = take(session, &key, answer, interrupted).await?;
+        if let Some((now, then)) = &states {
+            change_back(session, now, then).await?;
+            if had || prepared.is_err() {
                 // What it says of its error is gone there.
                 session.disturbed();
             }
-            return Err(Trouble::Failed(err));
         }
-        Answer::Done { .. } => return Err(std::io::Error::other("the answer to COM_STMT_PREPARE").into()),
+        prepared.map_err(Trouble::Failed)
+    })
+    .await
+}
+
+/// Brings the connection into the state in which the statement was prepared. Returns the state to go back to and this one, where
+/// they differ.
+async fn go_back(session: &mut Session, key: &PreparedKey) -> Result<Option<(State, State)>, Trouble> {
+    if session.sharing.as_ref().is_some_and(|sharing| !sharing.wanted.is_known()) {
+        // What it is prepared in must be put back afterwards.
+        crate::settle::read_back_state(session).await?;
+    }
+    let Some(sharing) = &mut session.sharing else { return Ok(None) };
+    let now = sharing.wanted.clone();
+    let then = key.prepare_state(&now);
+    if then.same_as(&now) {
+        return Ok(None);
+    }
+    let Some(steps) = steps(&then, &now, &session.worker.learned.lock().memory) else {
+        // Nothing was changed yet.
+        return Err(Trouble::Failed(not_again()));
     };
-    if differs {
-        change_back(session, &now, &then).await?;
+    sharing.actual = Some(now.clone());
+    go(session, &then, steps).await?;
+    Ok(Some((now, then)))
+}
+
+/// What comes first of what ends a preparation, or is to end it.
+enum First {
+    Answer(io::Result<Answer>),
+    /// A KILL QUERY is to be sent to the server.
+    Interrupted,
+    /// The session ends.
+    Exit(Exit),
+}
+
+/// Sends COM_STMT_PREPARE with the client's own text; the answer, and whether a KILL QUERY was sent to it. The server opens its
+/// tables, and waits for their locks as long as the statement itself would. So this has the same time, and who may end the
+/// statement ends this.
+async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), Trouble> {
+    let payload = [&[com::STMT_PREPARE][..], text].concat();
+    let away = Box::new(session.server.away());
+    let mut server = std::mem::replace(&mut session.server, away);
+    let kill = format!("KILL QUERY {}", server.id);
+    let limit = session.limits.server_read_timeout;
+    let (mut interrupted, mut first) = (false, None);
+    {
+        let mut preparing = pin!(exchange(&mut server, &payload, Shape::Prepare));
+        let mut silence = pin!(sleep(limit));
+        let mut again = pin!(sleep(Duration::ZERO));
+        while first.is_none() {
+            let next = poll_fn(|cx| {
+                if let Poll::Ready(answer) = preparing.as_mut().poll(cx) {
+                    return Poll::Ready(First::Answer(answer));
+                }
+                if let Some(exit) = must_end(session, cx) {
+                    return Poll::Ready(First::Exit(exit));
+                }
+                if !limit.is_zero() && silence.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(First::Exit(silent(limit)));
+                }
+                if stopped(session).is_some() && again.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(First::Interrupted);
+                }
+                Poll::Pending
+            });
+            match next.await {
+                First::Interrupted => {
+                    let sent = session.kill_beside(kill.as_bytes());
+                    if !matches!(timeout(session.limits.server_connect_timeout, sent).await, Ok(Ok(true))) {
+                        // It may come later.
+                        session.entry.handle.will_be_killed();
+                    }
+                    interrupted = true;
+                    again.as_mut().reset(Instant::now() + AGAIN);
+                }
+                other => first = Some(other),
+            }
+        }
+    }
+    session.server = server;
+    match first {
+        Some(First::Answer(answer)) => Ok((answer?, interrupted)),
+        Some(First::Exit(exit)) => {
+            if !matches!(exit, Exit::Tell(CloseReason::ServerTimeout, _)) {
+                // What waits there holds the locks of its transaction.
+                session.kill_own().await;
+            }
+            Err(Trouble::Exit(exit))
+        }
+        Some(First::Interrupted) | None => Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone))),
+    }
+}
+
+/// How the session ends, if it is to end while a statement is prepared for it.
+fn must_end(session: &mut Session, cx: &mut Context<'_>) -> Option<Exit> {
+    if session.watch_client(cx).is_err() {
+        return Some(Exit::Close(CloseReason::ClientGone));
+    }
+    let handle = &session.entry.handle;
+    if handle.orders.ends() > 0 {
+        return Some(Exit::Tell(CloseReason::Killed, session.killed_told()));
+    }
+    if handle.killed() {
+        return Some(Exit::Tell(CloseReason::ServerGone, session.interruption()));
+    }
+    handle.ended().then(|| session.shut_down())
+}
+
+fn silent(limit: Duration) -> Exit {
+    let text = format!(
+        "Lost connection to MySQL server before the statement was sent (weir: it could not be prepared again within \
+         server_read_timeout, {} s); it did not run",
+        limit.as_secs_f64()
+    );
+    Exit::Tell(CloseReason::ServerTimeout, ErrPacket::new(SERVER_SILENT, b"08S01", text))
+}
+
+/// Takes in what the server has answered. The error is the client's.
+async fn take(
+    session: &mut Session,
+    key: &Arc<PreparedKey>,
+    answer: Answer,
+    interrupted: bool,
+) -> Result<Result<(), ErrPacket>, Trouble> {
+    let (id, warnings) = match answer {
+        Answer::Prepared { id, warnings } => (id, warnings),
+        Answer::Refused(err) => return Ok(Err(err)),
+        Answer::Done { .. } => return Err(io::Error::other("the answer to COM_STMT_PREPARE").into()),
+    };
+    if interrupted {
+        // The KILL came behind it, and is to meet nothing else.
+        exchange(&mut session.server, &[com::PING], Shape::Single).await?;
+    }
+    if warnings > 0 {
+        // What is deprecated was told when the client prepared it.
+        clean(&mut session.server).await?;
     }
     if let Some(sharing) = &mut session.sharing {
-        sharing.has_prepared(key, id);
+        sharing.has_prepared(Arc::clone(key), id);
     }
-    if differs && had {
-        session.disturbed();
-    }
-    Ok(())
+    Ok(if interrupted { Err(session.interruption()) } else { Ok(()) })
 }
 
 impl Session {

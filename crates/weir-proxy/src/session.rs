@@ -180,6 +180,8 @@ pub(crate) struct Session {
     pub client_nonce: Nonce,
     pub entry: Entry,
     pub commands: u64,
+    /// A command was taken and waits, or is being looked at: what is said now answers it.
+    pub has_command: bool,
     /// What the command just taken asks for and the pumps cannot do.
     pub exit: Option<Exit>,
     /// So far it did nothing that outlives COM_RESET_CONNECTION and COM_CHANGE_USER on any server.
@@ -254,6 +256,7 @@ impl Session {
             client_nonce: nonce,
             entry,
             commands: 0,
+            has_command: false,
             exit: None,
             forgettable,
             closing: None,
@@ -428,12 +431,12 @@ impl Session {
             && self.long.is_none()
     }
 
-    fn shut_down(&self) -> Exit {
+    pub(crate) fn shut_down(&self) -> Exit {
         if self.phase != Phase::Idle && !self.has_behind() {
             let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
             return Exit::Tell(CloseReason::Draining, ErrPacket::new(SERVER_LOST, b"08S01", text));
         }
-        let text = match self.is_queued() && !self.has_behind() {
+        let text = match self.has_command && !self.has_behind() {
             true => "Server shutdown in progress (weir is stopping; the statement did not run)",
             false => "Server shutdown in progress (weir is stopping)",
         };
@@ -448,8 +451,7 @@ impl Session {
         if self.walker.at_boundary() {
             let seq = match (self.phase, &self.server.renumber) {
                 _ if self.has_behind() => 0,
-                // A command that waits for a connection was read, and is what this answers.
-                (Phase::Idle, _) => u8::from(self.is_queued()),
+                (Phase::Idle, _) => u8::from(self.has_command),
                 (_, Some(renumber)) => renumber.next(self.current.bytes_in),
                 (_, None) => self.walker.next_seq(),
             };

@@ -10,7 +10,7 @@ use weir_model::CloseReason;
 use weir_wire::packet::ErrPacket;
 
 /// ER_NET_READ_INTERRUPTED.
-const SERVER_SILENT: u16 = 1159;
+pub(crate) const SERVER_SILENT: u16 = 1159;
 
 /// What the session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,6 +50,7 @@ mod sharing_fresh;
 mod sharing_globals;
 mod sharing_kill;
 mod sharing_kit;
+mod sharing_locks;
 mod sharing_modes;
 mod sharing_pieces;
 mod sharing_pins;

@@ -106,6 +106,7 @@ async fn a_transaction_is_not_left_for_a_statement_that_cannot_be_prepared_again
                     command::Execute { id: statement, flags: 0, params: &[], types: true, attributes: false };
                 let answer = one.command(command::STMT_EXECUTE, &body.body()).await.unwrap();
                 assert!(answer.err().is_some(), "{at}: {answer:?}");
+                numbered(&answer, 1);
                 let mut committed = true;
                 for sql in ["INSERT INTO t VALUES (11, 'in')", "COMMIT"] {
                     let answer = one.query(sql).await;

@@ -1,0 +1,175 @@
+//! A statement that must be prepared again waits for the locks of its tables as it would at the server, and may be ended as there.
+
+use std::time::Duration;
+
+use crate::kit::*;
+use crate::sharing_kit::*;
+use command::Param;
+
+/// Far less than the tests wait for a lock.
+const LIMITS: &str = "[limits]\nauth_failure_delay = \"20ms\"\nserver_connect_timeout = \"1s\"\nserver_read_timeout = \"20s\"\n";
+const WAIT: Duration = Duration::from_millis(3500);
+
+const TABLES: [&str; 3] =
+    ["CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)", "CREATE TABLE u (v INT)"];
+
+/// A table that is read by an open transaction, and an ALTER TABLE behind that.
+struct Locked {
+    reader: Client,
+    alter: Client,
+    database: &'static str,
+}
+
+impl Locked {
+    async fn new(server: &Server, database: &'static str) -> Self {
+        let mut reader = app(server.addr()).database(database).connect().await.unwrap();
+        let mut alter = app(server.addr()).database(database).connect().await.unwrap();
+        reader.run("BEGIN").await.unwrap();
+        reader.run("SELECT * FROM t").await.unwrap();
+        alter.send(command::QUERY, b"ALTER TABLE t ADD COLUMN more INT").await.unwrap();
+        let mut locked = Self { reader, alter, database };
+        locked.until_waiting(1).await;
+        locked
+    }
+
+    /// So many wait for the lock now, the ALTER TABLE among them.
+    async fn until_waiting(&mut self, count: u32) {
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{}' AND STATE LIKE 'Waiting for table metadata lock'",
+            self.database
+        );
+        let count = count.to_string();
+        until("they wait for the lock", async || (row(&mut self.reader, &sql).await == count).then_some(()))
+            .await;
+    }
+
+    /// What the others wait for ends.
+    async fn end(mut self) {
+        self.reader.run("COMMIT").await.unwrap();
+        assert_eq!(self.alter.receive(command::QUERY).await.unwrap().err(), None);
+    }
+}
+
+fn execution(id: u32) -> Vec<u8> {
+    command::Execute { id, flags: 0, params: &[Param::Int(1)], types: true, attributes: false }.body()
+}
+
+/// A session with a statement that the connection of its next statement does not have; `begin` is that next one.
+async fn elsewhere(weir: &Weir, database: &str, begin: &str) -> (Client, u32) {
+    let mut one = client(weir, database).await;
+    let id = one.prepare("SELECT id FROM t WHERE id = ?").await.unwrap().id;
+    assert_eq!(execute(&mut one, id, &[Param::Int(1)], true).await.rows().count(), 1);
+    one.run(&format!("/*weir: fresh*/ {begin}")).await.unwrap();
+    (one, id)
+}
+
+async fn count(server: &Server, database: &str) -> String {
+    let mut direct = app(server.addr()).database(database).connect().await.unwrap();
+    row(&mut direct, "SELECT COUNT(*) FROM u").await
+}
+
+#[tokio::test]
+async fn a_preparation_waits_for_a_lock_as_its_statement_would() {
+    for (flavor, server) in &both() {
+        for transaction in [true, false] {
+            let at = format!("{flavor:?} transaction: {transaction}");
+            database(server, "sl_wait", &TABLES).await;
+            let weir = sharing(server, 8, "", LIMITS);
+            let (mut one, id) = elsewhere(&weir, "sl_wait", "BEGIN").await;
+            one.run("INSERT INTO u VALUES (1)").await.unwrap();
+            if !transaction {
+                one.run("COMMIT").await.unwrap();
+            }
+            let mut locked = Locked::new(server, "sl_wait").await;
+            one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+            locked.until_waiting(2).await;
+            let answer = {
+                let mut answer = std::pin::pin!(one.receive(command::STMT_EXECUTE));
+                let early = tokio::time::timeout(WAIT, &mut answer).await;
+                assert!(early.is_err(), "{at}: {early:?}");
+                locked.end().await;
+                answer.await.unwrap()
+            };
+            assert_eq!((answer.err(), answer.rows().count()), (None, 1), "{at}: {answer:?}");
+            numbered(&answer, 1);
+            one.run("INSERT INTO u VALUES (2)").await.unwrap();
+            if transaction {
+                one.run("COMMIT").await.unwrap();
+            }
+            assert_eq!(count(server, "sl_wait").await, "2", "{at}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn p43_kill_query_ends_a_preparation_that_waits_and_the_transaction_goes_on() {
+    for (flavor, server) in &both() {
+        database(server, "sl_kill", &TABLES).await;
+        let weir = sharing(server, 8, "", LIMITS);
+        let mut killer = client(&weir, "sl_kill").await;
+        let (mut one, id) = elsewhere(&weir, "sl_kill", "BEGIN").await;
+        one.run("INSERT INTO u VALUES (1)").await.unwrap();
+        for _ in 0..3 {
+            let mut locked = Locked::new(server, "sl_kill").await;
+            one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+            locked.until_waiting(2).await;
+            killer.run(&format!("KILL QUERY {}", one.greeting().connection_id)).await.unwrap();
+            let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
+            assert_eq!(answer.err().map(|err| err.code), Some(1317), "{flavor:?}: {answer:?}");
+            numbered(&answer, 1);
+            locked.until_waiting(1).await;
+            locked.end().await;
+            app(server.addr())
+                .database("sl_kill")
+                .connect()
+                .await
+                .unwrap()
+                .run("ALTER TABLE t DROP COLUMN more")
+                .await
+                .unwrap();
+        }
+        one.run("COMMIT").await.unwrap();
+        assert_eq!(count(server, "sl_kill").await, "1", "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn p46_a_client_that_leaves_while_its_statement_is_prepared_leaves_no_locks() {
+    for (flavor, server) in &both() {
+        database(server, "sl_leave", &TABLES).await;
+        let weir = sharing(server, 8, "", LIMITS);
+        let (mut one, id) = elsewhere(&weir, "sl_leave", "BEGIN").await;
+        one.run("INSERT INTO u VALUES (1)").await.unwrap();
+        let mut locked = Locked::new(server, "sl_leave").await;
+        one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+        locked.until_waiting(2).await;
+        drop(one);
+        locked.until_waiting(1).await;
+        until("it is rolled back", async || {
+            let mut direct = app(server.addr()).database("sl_leave").connect().await.unwrap();
+            (row(&mut direct, "SELECT COUNT(*) FROM u FOR UPDATE").await == "0").then_some(())
+        })
+        .await;
+        assert_eq!(metric(&weir, "weir_kills_sent_total").await, 1.0, "{flavor:?}");
+        locked.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_whose_statement_cannot_be_prepared_in_time_ends_with_a_word() {
+    for (flavor, server) in &both() {
+        database(server, "sl_word", &TABLES).await;
+        let weir = sharing(server, 8, "", &LIMITS.replace("20s", "1s"));
+        let (mut one, id) = elsewhere(&weir, "sl_word", "BEGIN").await;
+        one.run("INSERT INTO u VALUES (1)").await.unwrap();
+        let mut locked = Locked::new(server, "sl_word").await;
+        one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+        locked.until_waiting(2).await;
+        let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
+        assert_eq!(answer.err().map(|err| err.code), Some(1159), "{flavor:?}: {answer:?}");
+        numbered(&answer, 1);
+        locked.until_waiting(1).await;
+        locked.end().await;
+        assert_eq!(count(server, "sl_word").await, "0", "{flavor:?}");
+    }
+}
