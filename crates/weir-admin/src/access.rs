@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
@@ -130,8 +130,7 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     // In a task of its own: who hangs up meanwhile takes back neither the change nor its line in the log.
     let done = tokio::spawn(async move {
         let (said, response) = heard(next.run(request)).await;
-        tracing::info!(event = "audit", caller = %caller.name, role = caller.role.as_str(), peer = %peer, method = %method,
-            path = %shown(&path), said = ?said, status = response.status().as_u16(), "the admin address was asked for a change");
+        audit(&caller, &peer, (&method, &path), &said, &response);
         response
     });
     match done.await {
@@ -139,6 +138,24 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
         Err(_) => {
             ApiError::new(Code::Internal, "a bug of Weir: please report it, with the log").into_response()
         }
+    }
+}
+
+/// The line in the log about what was asked for, and what came of it. A refusal stands there by its word: its sentence may repeat what
+/// was asked, with literals.
+fn audit(caller: &Caller, peer: &Peer, (method, path): (&Method, &str), said: &str, response: &Response) {
+    let (role, path, status) = (caller.role.as_str(), shown(path), response.status());
+    macro_rules! line {
+        ($level:ident, $outcome:literal, $($code:tt)*) => {
+            tracing::$level!(event = "audit", outcome = $outcome, $($code)* caller = %caller.name, role, peer = %peer, method = %method,
+                path = %path, said = %said, status = status.as_u16(), "the admin address was asked for a change")
+        };
+    }
+    let code = response.extensions().get::<Code>().map_or("refused", |code| code.as_str());
+    match status {
+        status if status.is_server_error() => line!(error, "failed", code,),
+        status if status.is_client_error() => line!(warn, "refused", code,),
+        _ => line!(info, "done",),
     }
 }
 
@@ -177,9 +194,22 @@ async fn heard(handler: impl Future<Output = Response>) -> (String, Response) {
     .await
 }
 
+fn is_plain(c: char) -> bool {
+    !(c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+}
+
 /// Notes what a request asks for, in words that hold no literal of a statement.
 pub(crate) fn note(said: &impl serde::Serialize) {
     let said = serde_json::to_string(said).unwrap_or_default();
+    // JSON leaves some characters as they are that move a terminal's cursor or turn its text around.
+    let said: String = match said.chars().all(is_plain) {
+        true => said,
+        false => said
+            .chars()
+            .flat_map(|c| if is_plain(c) { vec![c] } else { c.escape_default().collect() })
+            .collect(),
+    };
     // Nobody listens where nothing is changed.
     let _ = SAID.try_with(|noted| *noted.borrow_mut() = shown(&said).into_owned());
 }

@@ -109,16 +109,77 @@ impl Code {
     /// The word that stands in an answer, for the log.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
+            Self::BadRequest => "bad_request",
+            Self::ForbiddenHost => "forbidden_host",
             Self::TokenNeeded => "token_needed",
             Self::UnknownToken => "unknown_token",
             Self::RoleTooLow => "role_too_low",
-            _ => "refused",
+            Self::TooManyFailures => "too_many_failures",
+            Self::ForbiddenOrigin => "forbidden_origin",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::UnknownRule => "unknown_rule",
+            Self::UnknownDigest => "unknown_digest",
+            Self::NothingNamed => "nothing_named",
+            Self::DuplicateRule => "duplicate_rule",
+            Self::RulesChanged => "rules_changed",
+            Self::FileChanged => "file_changed",
+            Self::TooLarge => "too_large",
+            Self::NotJson => "not_json",
+            Self::BadRule => "bad_rule",
+            Self::NotReloaded => "not_reloaded",
+            Self::FileNotWritten => "file_not_written",
+            Self::UnknownSession => "unknown_session",
+            Self::SendsBinlog => "sends_binlog",
+            Self::NoHistory => "no_history",
+            Self::Internal => "internal",
         }
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.code.status(), Json(ErrorBody { error: self })).into_response()
+        let code = self.code;
+        let mut response = (code.status(), Json(ErrorBody { error: self })).into_response();
+        // For the log.
+        response.extensions_mut().insert(code);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_the_words_of_the_answers() {
+        for code in [
+            Code::BadRequest,
+            Code::ForbiddenHost,
+            Code::TokenNeeded,
+            Code::UnknownToken,
+            Code::RoleTooLow,
+            Code::TooManyFailures,
+            Code::ForbiddenOrigin,
+            Code::NotFound,
+            Code::MethodNotAllowed,
+            Code::UnknownRule,
+            Code::UnknownDigest,
+            Code::NothingNamed,
+            Code::DuplicateRule,
+            Code::RulesChanged,
+            Code::FileChanged,
+            Code::TooLarge,
+            Code::NotJson,
+            Code::BadRule,
+            Code::NotReloaded,
+            Code::FileNotWritten,
+            Code::UnknownSession,
+            Code::SendsBinlog,
+            Code::NoHistory,
+            Code::Internal,
+        ] {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
     }
 }

@@ -135,6 +135,16 @@ pub enum KillWhat {
     Connection,
 }
 
+impl KillWhat {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Connection => "connection",
+        }
+    }
+}
+
 /// An order to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

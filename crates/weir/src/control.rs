@@ -179,11 +179,11 @@ impl Control for Live {
     fn wipe(&self, selection: &Selection) -> Result<Covered, ApiError> {
         let selector = cache::selector(&self.shared, selection)?;
         let wiped = cache::covered(self.shared.cache().wipe(&selector));
-        let shown = cache::shown(&self.shared, selection);
-        tracing::info!(event = "cache_wiped", selection = ?shown, entries = wiped.entries, bytes = wiped.bytes,
-            "the cache was wiped through the API");
-        // Also after a wipe of nothing: what is under way is not stored then, as it should be.
-        cache::known(&self.shared, &selector).map(|()| wiped)
+        // Only now: what is under way is not stored also where nothing of this name was known, as it should be.
+        cache::known(&self.shared, &selector)?;
+        tracing::info!(event = "cache_wiped", selection = %cache::shown(&self.shared, selection), entries = wiped.entries,
+            bytes = wiped.bytes, "the cache was wiped through the API");
+        Ok(wiped)
     }
 
     fn reload(&self) -> Result<Reloaded, ApiError> {

@@ -169,9 +169,23 @@ pub fn selector(shared: &Shared, selection: &Selection) -> Result<Selector, ApiE
 }
 
 /// The selection for the log: a statement by which a digest is named is not repeated there.
-pub fn shown(shared: &Shared, selection: &Selection) -> Selection {
+pub fn shown(shared: &Shared, selection: &Selection) -> String {
     let digest = selection.digest.as_ref().map(|text| format!("{:016x}", digest_id(shared, text)));
-    Selection { digest, ..selection.clone() }
+    let parts = [
+        ("rule", &selection.rule),
+        ("digest", &digest),
+        ("schema", &selection.schema),
+        ("table", &selection.table),
+        ("tag", &selection.tag),
+        ("user", &selection.user),
+    ];
+    let given = parts
+        .into_iter()
+        .filter_map(|(part, name)| Some(format!("{part}={}", name.as_ref()?.escape_debug())));
+    match selection.all {
+        true => "all".to_owned(),
+        false => given.collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// # Errors

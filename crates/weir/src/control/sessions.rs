@@ -51,8 +51,13 @@ pub fn kill(shared: &Shared, id: &str, what: KillWhat) -> Result<SessionKilled, 
         );
         return Err(ApiError::new(Code::SendsBinlog, text));
     }
-    tracing::info!(event = "session_killed", client = number, what = ?what, state = state.as_str(),
-        "a session was told through the API to end, or to end its statement");
+    tracing::info!(
+        event = "session_killed",
+        client = number,
+        what = what.as_str(),
+        state = state.as_str(),
+        "a session was told through the API to end, or to end its statement"
+    );
     Ok(SessionKilled { id: number, what, state: shown_state(state) })
 }
 

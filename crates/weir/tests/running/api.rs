@@ -246,6 +246,25 @@ async fn the_cache_is_wiped_by_each_selector_and_by_nothing_that_never_was() {
                 assert!(said.contains(expected), "{verb} {args:?}: {said}");
             }
         }
+        let log = weir.log();
+        let line = |word: &str, said: &str| {
+            let line = log.lines().find(|line| line.contains("event=\"audit\"") && line.contains(said));
+            let line = line.unwrap_or_else(|| panic!("{said}: {log}"));
+            assert!(line.contains(&format!(" {word} ")) && line.contains("/api/v1/cache/wipe"), "{line}");
+            line.to_owned()
+        };
+        let refused = line("WARN", "said={\"table\":\"api_wipe.none\"}");
+        assert!(
+            refused.contains("outcome=\"refused\" code=\"nothing_named\"") && refused.contains("status=404"),
+            "{refused}"
+        );
+        assert!(line("INFO", "said={\"tag\":\"red\"}").contains("outcome=\"done\""));
+        let wiped = |line: &&str| line.contains("cache_wiped");
+        assert!(
+            log.lines().filter(wiped).any(|line| line.contains("selection=rule=t tag=red user=app ")),
+            "{log}"
+        );
+        assert!(!log.lines().filter(wiped).any(|line| line.contains("none")), "nothing was wiped: {log}");
         assert!(refused_with(&weir, &["cache", "wipe", "--all"]).contains("--yes"));
         let stats = told(&weir, &["cache", "stats"]);
         assert!(stats.contains("256.0 MiB") && stats.contains("wiped"), "{stats}");
