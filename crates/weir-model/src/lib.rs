@@ -13,7 +13,7 @@ mod token;
 mod words;
 
 pub use digest::DigestId;
-pub use family::{ServerFamily, version_number};
+pub use family::{ServerFamily, shown_version, version_number};
 pub use limits::Limits;
 pub use network::IpNet;
 pub use reason::{AuthFailure, CloseReason};

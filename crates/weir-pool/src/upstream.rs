@@ -152,7 +152,7 @@ impl Upstream {
         let mut trouble = self.trouble.lock();
         if trouble.is_some() {
             tracing::info!(server = %self.target.load().name, event = "server_up",
-                version = %String::from_utf8_lossy(version), "server is reachable");
+                version = %String::from_utf8_lossy(weir_model::shown_version(version)), "server is reachable");
             *trouble = None;
         }
     }

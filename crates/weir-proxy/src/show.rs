@@ -30,7 +30,7 @@ impl Session {
             ("client_tls", self.client.tls_version().unwrap_or("none").to_owned()),
             ("client_compression", compression(&self.client).to_owned()),
             ("server", target.name.clone()),
-            ("server_version", text(&self.server.greeting.version)),
+            ("server_version", text(weir_model::shown_version(&self.server.greeting.version))),
             ("server_family", self.server.greeting.family().as_str().to_owned()),
             ("server_connection_id", self.server.id.to_string()),
             ("server_tls", self.server.stream.tls_version().unwrap_or("none").to_owned()),

@@ -60,7 +60,9 @@ fn server(shared: &Shared) -> ServerStatus {
         name: target.name.clone(),
         address: target.address.to_string(),
         family: greeting.as_ref().map(|greeting| greeting.family().as_str().to_owned()),
-        version: greeting.map(|greeting| String::from_utf8_lossy(&greeting.version).into_owned()),
+        version: greeting.map(|greeting| {
+            String::from_utf8_lossy(weir_model::shown_version(&greeting.version)).into_owned()
+        }),
         reachable: error.is_none(),
         error,
     }

@@ -14,7 +14,8 @@ async fn show_weir_session_describes_the_session() {
             client.prepare("SELECT 1").await.unwrap();
             client.run("BEGIN").await.unwrap();
             client.run("SELECT 1 FROM mysql.db").await.unwrap();
-            let version = client.greeting().version.clone();
+            // MariaDB's greeting has `5.5.5-` in front, for old replicas.
+            let version = client.scalar("SELECT VERSION()").await.unwrap().unwrap();
             for (name, value) in [
                 ("client_id", id.as_str()),
                 ("user", "app"),
