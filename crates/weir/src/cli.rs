@@ -103,8 +103,36 @@ pub struct Source {
     /// Without a file: where clients connect [default: 127.0.0.1:6033]
     #[arg(long, value_name = "HOST:PORT|unix:/PATH", requires = "backend")]
     pub listen: Option<String>,
-    /// Without a file: where `weir rules`, `weir cache` and `weir explain` reach it, of this machine only
+    /// Without a file: where `weir status` and the other verbs reach it, of this machine only; a unix socket asks for no token
     /// [default: nowhere]
     #[arg(long, value_name = "HOST:PORT|unix:/PATH", requires = "backend")]
     pub admin: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each verb and each argument says what it is.
+    #[test]
+    fn nothing_is_left_unexplained() {
+        let mut bare = Vec::new();
+        look(&Cli::command(), "weir", &mut bare);
+        assert!(bare.is_empty(), "without a word of help: {bare:#?}");
+    }
+
+    fn look(command: &clap::Command, path: &str, bare: &mut Vec<String>) {
+        let is_bare = |text: Option<String>| text.is_none_or(|text| text.trim().len() < 5);
+        if is_bare(command.get_about().map(ToString::to_string)) {
+            bare.push(path.to_owned());
+        }
+        for argument in command.get_arguments() {
+            if is_bare(argument.get_help().map(ToString::to_string)) {
+                bare.push(format!("{path} {}", argument.get_id()));
+            }
+        }
+        for verb in command.get_subcommands() {
+            look(verb, &format!("{path} {}", verb.get_name()), bare);
+        }
+    }
 }

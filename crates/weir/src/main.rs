@@ -97,7 +97,9 @@ fn started(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // What is said of a file begins with the word already.
+            let said = format!("{error:#}");
+            eprintln!("error: {}", said.strip_prefix("error: ").unwrap_or(&said));
             ExitCode::FAILURE
         }
     }

@@ -77,7 +77,10 @@ pub fn explain(args: ExplainArgs) -> Result<()> {
 /// `weir reload`
 pub fn reload(at: &At) -> Result<()> {
     Asked::new(at)?.post("/reload", &serde_json::json!({}))?.show(|done: &Reloaded| match &*done.changes {
-        [] => "reloaded: nothing has changed but what files may hold that it names\n".to_owned(),
+        [] => {
+            "reloaded: no key has changed; the files that it names (certificates, secrets) were read again\n"
+                .to_owned()
+        }
         changes => {
             format!("reloaded\n{}", changes.iter().map(|line| format!("  {line}\n")).collect::<String>())
         }

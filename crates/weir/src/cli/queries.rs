@@ -5,7 +5,7 @@ use super::history::{Against, PeriodArgs, against};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = QUERIES_HELP)]
 pub struct QueriesArgs {
     #[command(subcommand)]
     pub verb: Option<QueriesVerb>,
@@ -14,6 +14,10 @@ pub struct QueriesArgs {
     #[command(flatten)]
     pub at: At,
 }
+
+const QUERIES_HELP: &str = "`total` is what clients waited, `saved` what the server took for the stored answers that hits got: it goes by what the misses \
+took, which are few where a rule does well. `regret` is the server's time for what came again with the same answer, and no cache rule named. \
+--window, --from, --to and --compare read the history, which needs `file` of [history] (or a state directory of systemd's).";
 
 /// Which rows, in which order.
 #[derive(Debug, Args)]

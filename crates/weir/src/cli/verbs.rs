@@ -25,7 +25,7 @@ pub struct AtPlace {
     /// The configuration file of the running Weir; only `admin` of [listen] is read
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Its admin address
+    /// Its admin address, as [listen] has it, or as `weir run --admin` was given it
     #[arg(long, value_name = "HOST:PORT|unix:/PATH")]
     pub admin: Option<Address>,
 }
@@ -44,6 +44,7 @@ impl std::fmt::Display for AtPlace {
 #[derive(Debug, Subcommand)]
 pub enum RulesVerb {
     /// Show all rules in their order, with hits and what the cache did for them
+    #[command(after_help = LIST_HELP)]
     List {
         /// How many rules [default: all]
         #[arg(long, value_name = "N")]
@@ -56,6 +57,8 @@ pub enum RulesVerb {
     },
     /// Show everything about one rule
     Show {
+        /// The rule, as `weir rules list` names it
+        #[arg(value_name = "NAME")]
         name: String,
         #[command(flatten)]
         at: At,
@@ -91,6 +94,8 @@ pub enum RulesVerb {
     /// Move a rule: the first that matches decides
     #[command(group = clap::ArgGroup::new("to").args(["first", "last", "before", "after"]).required(true))]
     Move {
+        /// The rule that moves
+        #[arg(value_name = "NAME")]
         name: String,
         #[command(flatten)]
         place: PlaceArgs,
@@ -99,6 +104,8 @@ pub enum RulesVerb {
     },
     /// Remove a rule; what it had stored is no longer served
     Remove {
+        /// The rule that goes, as `weir rules list` names it
+        #[arg(value_name = "NAME")]
         name: String,
         #[command(flatten)]
         at: At,
@@ -111,6 +118,14 @@ pub enum RulesVerb {
         at: At,
     },
 }
+
+const LIST_HELP: &str = "Counts are since Weir was started; `matched` is of statements that Weir had to look at, `misses` also counts those that \
+waited for another session's answer.\n\n`time saved` adds up, for each hit, what the server took for the answer when it was stored. Nothing is \
+measured at a hit: it goes by what the misses took, which are few where a rule does well, and too high where they ran on cold buffers.";
+
+/// What the time saved is, as far as it is known.
+pub const SAVED_HELP: &str = "`time saved` adds up, for each hit, what the server took for the answer when it was stored. Nothing is measured at a \
+hit: it goes by what the misses took, which are few where a rule does well, and too high where they ran on cold buffers.";
 
 const ADD_HELP: &str = "The change is checked as a whole, written to the configuration file of the running Weir, and takes \
 effect at once:\n\n    \
@@ -126,7 +141,7 @@ weir rules edit stories -c weir.toml --ttl 5m --soft-ttl 4m";
 /// What becomes of a rule.
 #[derive(Debug, Args)]
 pub struct EditArgs {
-    /// The rule
+    /// The rule that changes, as `weir rules list` names it
     #[arg(value_name = "NAME")]
     pub rule: String,
     /// Its new text, as in weir.toml; "-" is standard input
@@ -142,6 +157,7 @@ pub struct EditArgs {
 #[derive(Debug, Subcommand)]
 pub enum CacheVerb {
     /// Show what the cache holds and has done, for each rule
+    #[command(after_help = SAVED_HELP)]
     Stats {
         #[command(flatten)]
         at: At,
@@ -171,7 +187,7 @@ pub enum TokenVerb {
     Add {
         /// Whose it is; stands in the log for each change
         name: String,
-        /// read: look; operate: also wipe the cache, reload; admin: also change rules
+        /// read: look; operate: also wipe the cache, end sessions, reload; admin: also change rules
         #[arg(long, default_value = "read", value_parser = role)]
         role: Role,
         #[command(flatten)]
@@ -182,8 +198,10 @@ pub enum TokenVerb {
         #[command(flatten)]
         file: TokenFile,
     },
-    /// Remove a token
+    /// Remove a token from the configuration file; a running Weir takes it until its next reload
     Remove {
+        /// The token that goes, as `weir token list` names it
+        #[arg(value_name = "NAME")]
         name: String,
         #[command(flatten)]
         file: TokenFile,
@@ -288,7 +306,7 @@ pub struct RuleArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The rule, without a file")]
 pub struct RuleFlags {
-    /// Unique; shown everywhere
+    /// The name of the rule: unique, and shown everywhere
     #[arg(long, conflicts_with = "file")]
     name: Option<String>,
     /// Match the statements with this digest, as `weir queries` shows it; without --name the rule is called digest-ID
@@ -300,7 +318,7 @@ pub struct RuleFlags {
     /// The user name of the login
     #[arg(long, value_name = "USER", conflicts_with = "file")]
     match_user: Option<String>,
-    /// A network of clients
+    /// A network of clients, for example 10.0.0.0/8
     #[arg(long, value_name = "NETWORK", conflicts_with = "file")]
     match_client: Option<String>,
     /// A statement with the same digest
@@ -330,7 +348,7 @@ pub struct RuleFlags {
     /// serve, shadow (only measure) or off [default: serve]
     #[arg(long, value_name = "MODE", conflicts_with = "file")]
     mode: Option<String>,
-    /// user, or grants [default: user]
+    /// Who is served a stored answer: its own user, or with "grants" whomever the server lets read the same [default: user]
     #[arg(long, value_name = "SHARE", conflicts_with = "file")]
     share: Option<String>,
     /// The share of hits that are compared with a fresh answer, for example 1%

@@ -100,7 +100,12 @@ pub fn by_digest(shared: &Shared, name: &str, error: ApiError) -> ApiError {
 pub fn refused(error: ListError) -> ApiError {
     match error {
         ListError::UnknownName(name) => super::unknown_rule(&name),
-        ListError::DuplicateName(_) => ApiError::new(Code::DuplicateRule, error.to_string()),
+        ListError::DuplicateName(name) => ApiError::new(
+            Code::DuplicateRule,
+            format!(
+                "there is already a rule `{name}`: change that one with `weir rules edit {name}`, or give this one another name"
+            ),
+        ),
         ListError::BesideItself(_) | ListError::Full => ApiError::new(Code::BadRule, error.to_string()),
     }
 }

@@ -178,7 +178,7 @@ fn every(c: &QueryCounts) -> String {
         (
             "cache",
             format!(
-                "{} hits, {} misses, {} of the server saved",
+                "{} hits, {} misses, {} of the server saved, by what the stored answers took it",
                 c.hits,
                 c.misses,
                 optional(c.saved_seconds)
@@ -189,7 +189,10 @@ fn every(c: &QueryCounts) -> String {
             "regret",
             match c.regret_seconds {
                 0.0 => String::new(),
-                regret => format!("{} of the server for what no rule lets the cache answer", seconds(regret)),
+                regret => format!(
+                    "{} of the server for the same answers as before, while no rule let the cache give them",
+                    seconds(regret)
+                ),
             },
         ),
         ("by Weir", some(c.answered_by_weir, c.answered_by_weir.to_string())),

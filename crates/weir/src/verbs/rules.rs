@@ -176,13 +176,21 @@ pub fn all_counts(c: &CacheCounts) -> String {
         ("hits", format!("{} ({}), {}", c.hits, percent(c.hit_ratio), bytes(c.hit_bytes))),
         ("misses", c.misses.to_string()),
         ("waited", some(c.waits, format!("{} for the same question of another client", c.waits))),
-        ("time saved", format!("{} of the server", seconds(c.saved_seconds))),
+        (
+            "time saved",
+            format!("{} of the server, by what the stored answers took it", seconds(c.saved_seconds)),
+        ),
         ("stored now", format!("{}, {}", entries(c.entries), bytes(c.bytes))),
         (
             "stored",
             format!(
-                "{} answers; {} replaced by newer ones, {} too old, {} made room, {} wiped",
-                c.fills, c.replaced, c.expired, c.evicted, c.wiped
+                "{} {}; {} replaced by newer ones, {} too old, {} made room, {} wiped",
+                c.fills,
+                if c.fills == 1 { "answer" } else { "answers" },
+                c.replaced,
+                c.expired,
+                c.evicted,
+                c.wiped
             ),
         ),
         ("not stored", reasons(&c.dropped)),

@@ -116,7 +116,10 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
     let weir = sharing(&server, 4, "", &rule("one", "t"));
     let (before, add) = (file(&weir), ["rules", "add", "--name"]);
     let cases: &[(&[&str], &str)] = &[
-        (&["one", "--ttl", "1h"], "there is already a rule `one`"),
+        (
+            &["one", "--ttl", "1h"],
+            "there is already a rule `one`: change that one with `weir rules edit one`",
+        ),
         (&["two", "--match-pattern", "("], "unclosed group"),
         (&["two", "--match-pattern", "((a{100}){100}){100}"], "too large when compiled"),
         (&["two", "--ttl", "soon"], "`ttl`"),

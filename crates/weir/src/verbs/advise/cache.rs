@@ -106,7 +106,7 @@ fn one(shown: &AdvisedShown) -> String {
 
 fn figures(advised: &Advised) -> String {
     let sample = match advised.one_of {
-        1 => format!("all {} different ones", advised.keys),
+        1 => format!("all of {} different ones", advised.keys),
         one_of => format!("{} different ones, one in {one_of}", advised.keys),
     };
     pairs(&[
