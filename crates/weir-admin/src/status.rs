@@ -66,9 +66,10 @@ pub struct ConnectionsStatus {
     pub open: u64,
     /// `max_connections` of the server.
     pub limit: u64,
-    /// Those that sessions have.
+    /// Those that sessions have, and those that are being opened or closed.
     pub in_use: u64,
-    /// Those that are shared, and that nobody has now.
+    /// Those that nobody has now: shared ones, and those that a client with a connection of its own has left for the next
+    /// (`pool.reuse_timeout`).
     pub idle: u64,
     /// Those that are shared, and that sessions keep.
     pub pinned: u64,
@@ -98,7 +99,8 @@ pub struct CacheStatus {
     /// Bytes that it holds.
     pub used: u64,
     pub entries: u64,
-    /// Since the start.
+    /// Of the statements that a rule wanted from it since the start, the part that it had, also of rules that are gone; null where
+    /// there were none.
     pub hit_ratio: Option<f64>,
 }
 

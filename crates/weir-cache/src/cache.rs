@@ -10,7 +10,7 @@ use crate::inner::{Inner, Snapshot, State};
 use crate::key::Key;
 use crate::limits::CacheLimits;
 use crate::reason::{DropReason, Refusal};
-use crate::rule::{Often, Rule, RuleStats, Seldom};
+use crate::rule::{Asked, Often, Rule, RuleStats, Seldom};
 use crate::scope::Scope;
 
 /// The cache. Clones are the same cache; all methods are for any thread.
@@ -65,6 +65,8 @@ pub struct CacheStats {
     pub entries: usize,
     /// Questions that are under way.
     pub flights: usize,
+    /// What was asked under all rules, those that are forgotten included: it never becomes less.
+    pub asked: Asked,
     /// Each rule, in the order in which they became known.
     pub rules: Vec<RuleStats>,
 }
@@ -109,7 +111,15 @@ impl Cache {
 
     /// Forgets rules that `keep` does not want and that have no entries.
     pub fn retain_rules(&self, keep: impl Fn(&str) -> bool) {
-        self.inner.rules.lock().retain(|r| keep(r.name()) || r.stats().entries > 0);
+        let mut forgotten = self.inner.forgotten.lock();
+        self.inner.rules.lock().retain(|r| {
+            let stats = r.stats();
+            let stays = keep(r.name()) || stats.entries > 0;
+            if !stays {
+                forgotten.add(&stats);
+            }
+            stays
+        });
     }
 
     /// Looks at the bytes that a [`crate::KeyBuilder`] has made.
@@ -207,12 +217,19 @@ impl Cache {
             entries += state.store.len();
             flights += state.flight_count();
         }
+        // Held while rules are looked at: each is counted once, here or there.
+        let forgotten = self.inner.forgotten.lock();
+        let mut asked = *forgotten;
+        let rules: Vec<RuleStats> = self.inner.rules.lock().iter().map(|r| r.stats()).collect();
+        drop(forgotten);
+        rules.iter().for_each(|stats| asked.add(stats));
         CacheStats {
             memory: self.inner.budget.limit(),
             used: self.inner.budget.used(),
             entries,
             flights,
-            rules: self.inner.rules.lock().iter().map(|r| r.stats()).collect(),
+            asked,
+            rules,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::generation::Generations;
 use crate::key::Key;
 use crate::limits::CacheLimits;
 use crate::reason::DropReason;
-use crate::rule::{Often, Rule};
+use crate::rule::{Asked, Often, Rule};
 use crate::seen::Seen;
 use crate::spare::{Spare, Spares};
 use crate::store::{SlotId, Store};
@@ -40,6 +40,8 @@ pub(crate) struct Inner {
     pub(crate) seen: Seen,
     pub(crate) spare: Spare,
     pub(crate) max_entry: AtomicUsize,
+    /// Of rules that are in the statistics no more. Locked before `rules`.
+    pub(crate) forgotten: Mutex<Asked>,
     pub(crate) rules: Mutex<Vec<Arc<Rule>>>,
     /// Where eviction looks next, if not where the new entry is.
     rover: AtomicUsize,
@@ -85,6 +87,7 @@ impl Inner {
             max_entry: AtomicUsize::new(limits.largest_entry()),
             budget,
             gathered: AtomicUsize::new(0),
+            forgotten: Mutex::default(),
             rules: Mutex::default(),
             rover: AtomicUsize::new(0),
             sweep: AtomicUsize::new(0),

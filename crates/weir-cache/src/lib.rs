@@ -51,7 +51,7 @@ pub use inner::Snapshot;
 pub use key::{Key, KeyBuilder, Parameter, Protocol, Reader};
 pub use limits::CacheLimits;
 pub use reason::{DropReason, Refusal};
-pub use rule::{AGES, Rule, RuleStats};
+pub use rule::{AGES, Asked, Rule, RuleStats};
 pub use scope::{Scope, Selector, Table, Tables};
 pub use shadow::{ResultHash, ShadowOutcome, Verdict};
 pub use wipe::Wiped;

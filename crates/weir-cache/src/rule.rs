@@ -160,6 +160,22 @@ impl Rule {
     }
 }
 
+/// What was asked of the cache, and how often it had an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub hits: u64,
+    pub misses: u64,
+    pub waits: u64,
+}
+
+impl Asked {
+    pub(crate) fn add(&mut self, stats: &RuleStats) {
+        self.hits += stats.hits;
+        self.misses += stats.misses;
+        self.waits += stats.waits;
+    }
+}
+
 /// What was counted for one rule since it is known. Times are sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleStats {

@@ -215,6 +215,11 @@ impl Shared {
         self.names.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Connections that a client has left, and that wait for the next.
+    pub fn spare_connections(&self) -> usize {
+        self.spares.len()
+    }
+
     /// Clients logged in now.
     pub fn clients(&self) -> u32 {
         self.clients.load(Ordering::Relaxed)

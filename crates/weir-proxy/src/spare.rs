@@ -97,6 +97,11 @@ impl Spares {
         spares.extract_if(.., stale).map(|spare| spare.server).collect()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_worker.iter().map(|spares| spares.lock().len()).sum()
+    }
+
     fn all(&self) -> Vec<Backend> {
         let each = self.by_worker.iter().flat_map(|spares| std::mem::take(&mut *spares.lock()));
         each.map(|spare| spare.server).collect()

@@ -64,8 +64,8 @@ impl Source for Counts {
         let cache = self.shared.cache().stats();
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
         Reading {
-            hits: cache.rules.iter().map(|rule| rule.hits).sum(),
-            misses: cache.rules.iter().map(|rule| rule.misses).sum(),
+            hits: cache.asked.hits,
+            misses: cache.asked.misses,
             cpu_ms: (cpu.tv_sec as u64).saturating_mul(1000) + cpu.tv_nsec as u64 / 1_000_000,
             server_connections: self.shared.upstream.open().into(),
             ..Reading::of(self.shared.stats.totals())

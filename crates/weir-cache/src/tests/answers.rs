@@ -3,6 +3,20 @@
 use super::*;
 
 #[test]
+fn what_was_asked_under_a_rule_counts_also_when_it_is_forgotten() {
+    let w = World::new();
+    w.put("a", "1");
+    assert_eq!(w.hit("a").as_deref(), Some("1"));
+    let asked = w.cache.stats().asked;
+    assert_eq!(asked, Asked { hits: 1, misses: 1, waits: 0 });
+    w.cache.retain_rules(|_| false);
+    assert_eq!(w.cache.stats().rules.len(), 1, "it has an entry");
+    w.cache.wipe(&Selector::all());
+    w.cache.retain_rules(|_| false);
+    assert_eq!((w.cache.stats().rules.len(), w.cache.stats().asked), (0, asked));
+}
+
+#[test]
 fn what_was_stored_is_served_until_its_ttl() {
     let mut w = World::new();
     assert_eq!(w.hit("a"), None);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
-use weir_cache::{AGES, Cache, RuleStats, Selector, Wiped};
+use weir_cache::{AGES, Asked, Cache, RuleStats, Selector, Wiped};
 use weir_model::rule::TableMatch;
 use weir_proxy::Shared;
 use weir_sql::Digest;
@@ -64,6 +64,11 @@ fn stale_ages(counts: &[u64]) -> Vec<StaleAges> {
     let bounds = AGES.iter().map(|age| Some(age.as_secs_f64())).chain([None]);
     let ages = |(up_to_seconds, answers): (_, &u64)| StaleAges { up_to_seconds, answers: *answers };
     bounds.zip(counts).map(ages).collect()
+}
+
+/// Of all that was asked since the start, also under rules that are gone.
+pub fn hit_ratio(asked: Asked) -> Option<f64> {
+    ratio(asked.hits, asked.misses + asked.waits)
 }
 
 fn ratio(hits: u64, others: u64) -> Option<f64> {

@@ -32,7 +32,7 @@ impl Live {
                 memory: cache.memory,
                 used: cache.used,
                 entries: cache.entries,
-                hit_ratio: cache.total.hit_ratio,
+                hit_ratio: super::cache::hit_ratio(shared.cache().stats().asked),
             },
             process: ProcessStatus::now(),
             rules: shared.rules().len(),
@@ -85,12 +85,13 @@ fn clients(shared: &Shared) -> ClientsStatus {
 
 fn connections(shared: &Shared) -> ConnectionsStatus {
     let usage = shared.pool.usage();
-    let open = shared.upstream.open();
+    let open = u64::from(shared.upstream.open());
+    let idle = u64::from(usage.idle) + shared.spare_connections() as u64;
     ConnectionsStatus {
-        open: open.into(),
+        open,
         limit: shared.upstream.target().max_connections.into(),
-        in_use: open.saturating_sub(usage.idle).into(),
-        idle: usage.idle.into(),
+        in_use: open.saturating_sub(idle),
+        idle,
         pinned: usage.pinned.into(),
         waiting: usage.waiting as u64,
     }

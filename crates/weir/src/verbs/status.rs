@@ -1,6 +1,6 @@
 //! `weir status`
 
-use super::show::{ago, bytes, pairs, percent, seconds};
+use super::show::{ago, bytes, entries, pairs, percent, seconds};
 use weir_admin::{ClientsStatus, ConnectionsStatus, ProcessStatus, ServerStatus, Status, Traffic};
 
 /// One screen.
@@ -18,10 +18,9 @@ pub fn show(status: &Status) -> String {
         (
             "cache",
             format!(
-                "hit ratio {} (since the start {}), {} entries, {} of {}",
-                percent(status.traffic.hit_ratio),
-                percent(cache.hit_ratio),
-                cache.entries,
+                "{}; {}, {} of {}",
+                hits(status),
+                entries(cache.entries),
                 bytes(cache.used),
                 bytes(cache.memory)
             ),
@@ -36,6 +35,16 @@ pub fn show(status: &Status) -> String {
         text.push_str(&format!("\n! {}\n  {}\n", warning.text, warning.advice));
     }
     text
+}
+
+/// Of what rules wanted from the cache: a ratio of nothing is none.
+fn hits(status: &Status) -> String {
+    let lately = format!("in the last {:.0} s", status.traffic.seconds);
+    match (status.cache.hit_ratio, status.traffic.hit_ratio) {
+        (None, _) => "asked for nothing since the start".to_owned(),
+        (all, None) => format!("asked for nothing {lately}, hit ratio {} since the start", percent(all)),
+        (all, now) => format!("hit ratio {} {lately}, {} since the start", percent(now), percent(all)),
+    }
 }
 
 fn reload(status: &Status) -> String {

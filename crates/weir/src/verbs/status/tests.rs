@@ -32,6 +32,8 @@ fn unwell() -> Value {
 #[test]
 fn the_screen() {
     insta::assert_snapshot!("well", show(&answer(well())));
+    let quiet = json!({"traffic": with(well()["traffic"].clone(), json!({"hit_ratio": null}))});
+    insta::assert_snapshot!("quiet", show(&answer(with(well(), quiet))));
     insta::assert_snapshot!("unwell", show(&answer(unwell())));
     insta::assert_snapshot!("keys", keys(&answer::<Status>(unwell())));
 }
