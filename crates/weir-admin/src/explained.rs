@@ -126,6 +126,9 @@ pub struct CachePlan {
     pub stored: crate::cached::Covered,
     /// What no text shows, and is looked at when the statement comes.
     pub provided: Vec<String>,
+    /// Sessions of the user, if one is given, that the rule is for and that cannot be served before they log in again.
+    #[serde(default)]
+    pub not_served: u64,
 }
 
 /// What the cache would do.

@@ -48,8 +48,8 @@ pub use rules::{
 };
 pub use serve::serve;
 pub use sessions::{
-    KillAsked, KillWhat, Session, SessionKilled, SessionSort, SessionState, SessionStatement, Sessions,
-    SessionsAsked,
+    KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionSort, SessionState, SessionStatement,
+    Sessions, SessionsAsked,
 };
 pub use status::{
     CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status, Traffic,

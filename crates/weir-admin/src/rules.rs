@@ -17,6 +17,9 @@ pub struct RuleTable {
     pub version: String,
     /// The file that keeps them; null if Weir was started without one, and changes end with the process.
     pub file: Option<String>,
+    /// Sessions that logged in before there was a cache rule for them, and cannot be served before they log in again.
+    #[serde(default)]
+    pub not_served: u64,
 }
 
 /// One rule and what was counted for it.
@@ -39,6 +42,9 @@ pub struct RuleState {
     pub done: RuleDeeds,
     /// What is good by itself and does nothing where it stands.
     pub warnings: Vec<String>,
+    /// Sessions that it is for, if it is a cache rule, and that cannot be served before they log in again.
+    #[serde(default)]
+    pub not_served: u64,
     /// What the cache has counted for it; null if it says nothing about the cache and nothing was counted.
     pub cache: Option<CacheCounts>,
 }
@@ -184,4 +190,8 @@ pub struct Changed {
     pub file: Option<String>,
     /// What is good by itself and does nothing where it stands, of all rules.
     pub warnings: Vec<String>,
+    /// Sessions that the rule is for, if it is a cache rule, and that cannot be served before they log in again: they have
+    /// connections of their own and logged in before there was such a rule.
+    #[serde(default)]
+    pub not_served: u64,
 }

@@ -21,6 +21,9 @@ pub struct SessionsAsked {
     /// Only those that keep their server connection, or only those that do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
+    /// Only those for which there is a cache rule that they cannot be served by before they log in again, or only the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_served: Option<bool>,
     /// By what; `state_seconds` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
@@ -88,6 +91,9 @@ pub struct Sessions {
     pub total: usize,
     /// How many were left out before the first.
     pub offset: usize,
+    /// How many of all that were selected have `not_served`.
+    #[serde(default)]
+    pub not_served: usize,
 }
 
 /// A session.
@@ -112,6 +118,9 @@ pub struct Session {
     pub bytes_in: u64,
     /// To the client.
     pub bytes_out: u64,
+    /// Why no cache rule can serve it before it logs in again, though there is one for it; null if that is not so.
+    #[serde(default)]
+    pub not_served: Option<NotServed>,
     /// Why the session keeps its server connection.
     pub pins: Vec<String>,
     /// How long it has kept it; not for clients with a connection of their own.
@@ -122,6 +131,14 @@ pub struct Session {
     pub server_connection_id: Option<u32>,
     /// The statement at hand, or the last one.
     pub statement: Option<SessionStatement>,
+}
+
+/// Why a session cannot be served from the cache as long as it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotServed {
+    /// It has a connection of its own and logged in before there was a cache rule for its user, so its state was not followed.
+    LoggedInBefore,
 }
 
 /// What is to end.

@@ -57,6 +57,9 @@ pub struct ClientsStatus {
     pub in_transaction: u64,
     /// Those that keep a server connection.
     pub pinned: u64,
+    /// Those that logged in before there was a cache rule for them, and cannot be served before they log in again.
+    #[serde(default)]
+    pub not_served: u64,
 }
 
 /// Connections to the server.
@@ -169,6 +172,8 @@ pub enum WarningKind {
     ClientsNearLimit,
     /// Nearly as many open files as there may be.
     FilesNearLimit,
+    /// Sessions logged in before there was a cache rule for them, and cannot be served before they log in again.
+    SessionsNotServed,
     /// A rule does nothing where it stands.
     IdleRules,
     /// Lines of the query log were lost.

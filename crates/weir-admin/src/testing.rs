@@ -38,7 +38,13 @@ impl Fake {
         match rule {
             "broken" => panic!("a bug"),
             "gone" => Err(ApiError::new(Code::UnknownRule, "there is no rule `gone`")),
-            _ => Ok(Changed { rule: rule.to_owned(), position: Some(1), file: None, warnings: Vec::new() }),
+            _ => Ok(Changed {
+                rule: rule.to_owned(),
+                position: Some(1),
+                file: None,
+                warnings: Vec::new(),
+                not_served: 0,
+            }),
         }
     }
 }
@@ -53,6 +59,7 @@ fn state(name: &str) -> RuleState {
         last_hit: None,
         done: Default::default(),
         warnings: Vec::new(),
+        not_served: 0,
         cache: Some(CacheCounts::default()),
     }
 }
@@ -74,6 +81,7 @@ fn session() -> Session {
         commands: 3,
         bytes_in: 10,
         bytes_out: 20,
+        not_served: None,
         pins: Vec::new(),
         pinned_seconds: None,
         server: None,
@@ -104,7 +112,12 @@ fn advised(id: &str) -> Advised {
 
 impl Control for Fake {
     fn rules(&self) -> RuleTable {
-        RuleTable { rules: vec![state("one"), state("test")], version: "v1".to_owned(), file: None }
+        RuleTable {
+            rules: vec![state("one"), state("test")],
+            version: "v1".to_owned(),
+            file: None,
+            not_served: 0,
+        }
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
@@ -212,7 +225,7 @@ impl Control for Fake {
 
     fn sessions(&self, asked: &SessionsAsked) -> Result<Sessions, ApiError> {
         self.note(asked);
-        Ok(Sessions { sessions: vec![session()], total: 7, offset: 0 })
+        Ok(Sessions { sessions: vec![session()], total: 7, offset: 0, not_served: 0 })
     }
 
     fn session(&self, id: &str) -> Result<Session, ApiError> {
@@ -243,6 +256,7 @@ impl Control for Fake {
                 running: 0,
                 in_transaction: 0,
                 pinned: 0,
+                not_served: 0,
             },
             connections: ConnectionsStatus { open: 1, limit: 2, in_use: 1, idle: 0, pinned: 0, waiting: 0 },
             traffic: Traffic {

@@ -91,7 +91,7 @@ pub(crate) struct Birth {
     /// The version of TLS that its client speaks.
     pub tls: Option<&'static str>,
     pub worker: usize,
-    /// It has a server connection of its own.
+    /// It has a server connection of its own, and its state is not followed.
     pub own: bool,
 }
 
@@ -130,6 +130,8 @@ pub struct SessionSeen {
     pub peer: Option<SocketAddr>,
     pub tls: Option<&'static str>,
     pub worker: usize,
+    /// Its state is followed, so that it can be served from the cache. It is settled when it logs in.
+    pub followed: bool,
     pub state: SessionState,
     /// How long it has been so; for a command under way since it was sent.
     pub in_state: Duration,
@@ -237,6 +239,7 @@ impl Live {
             peer: self.birth.peer,
             tls: self.birth.tls,
             worker: self.birth.worker,
+            followed: !self.birth.own,
             state,
             in_state: ago(now & !STATE_BITS),
             age,

@@ -1,6 +1,7 @@
 //! The rules in force: one list for all workers, an index of it for each, and what is counted for each rule.
 
 use crate::admit::SharedLimit;
+use crate::live::SessionSeen;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use weir_cache::Cache;
 use weir_model::rule::{CacheMode, CacheRule};
-use weir_model::{Rule, ServerFamily};
+use weir_model::{IpNet, Rule, ServerFamily};
 use weir_policy::{RuleError, RuleIndex, RuleSet};
 use weir_sql::LexMode;
 
@@ -105,6 +106,22 @@ struct Part {
     limit: Option<Arc<SharedLimit>>,
 }
 
+/// Whether a rule may keep answers of this user's sessions, or measure what keeping them would do.
+fn caches_for(rule: &Rule, user: &[u8]) -> bool {
+    let caches = rule.cache.as_ref().is_some_and(|cache| cache.mode != CacheMode::Off);
+    caches && rule.matches.user.as_ref().is_none_or(|name| name.as_bytes() == user)
+}
+
+impl SessionSeen {
+    /// Whether the rule would be for this session, but cannot be before its next login: it logged in with a connection of its own
+    /// when no rule asked for its state to be followed.
+    pub fn is_lost_to(&self, rule: &Rule) -> bool {
+        let network = rule.matches.client.as_ref();
+        let is_from = |network: &IpNet| self.peer.is_some_and(|peer| network.contains(peer.ip()));
+        !self.followed && caches_for(rule, &self.user) && network.is_none_or(is_from)
+    }
+}
+
 impl Rules {
     /// Whether a rule may have anything answered from memory.
     pub fn caches(&self) -> bool {
@@ -114,10 +131,7 @@ impl Rules {
 
     /// Whether a rule may have something of this user's answered from memory.
     pub fn caches_for(&self, user: &[u8]) -> bool {
-        self.list.iter().any(|rule| {
-            let caches = rule.cache.as_ref().is_some_and(|cache| cache.mode != CacheMode::Off);
-            caches && rule.matches.user.as_ref().is_none_or(|name| name.as_bytes() == user)
-        })
+        self.list.iter().any(|rule| caches_for(rule, user))
     }
 
     pub fn hit(&self, rule: RuleIndex, worker: usize) {

@@ -37,6 +37,7 @@ impl Session {
             ("server_compression", compression(&self.server.stream).to_owned()),
             ("sharing", sharing.to_owned()),
             ("pinned", pinned),
+            ("cache", self.cache_shown()),
             ("in_transaction", yes_no(flags & status::IN_TRANS != 0)),
             ("autocommit", yes_no(flags & status::AUTOCOMMIT != 0)),
             ("prepared_statements", self.statements.len().to_string()),
@@ -45,6 +46,19 @@ impl Session {
         ];
         let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
         put_text(out, self.server.caps, flags, 1, &["Variable_name", "Value"], &rows);
+    }
+
+    /// Whether a statement of this session could be answered from the cache now.
+    fn cache_shown(&self) -> String {
+        let is_meant = self.worker.shared.rules.load().caches_for(&self.identity.user);
+        match (is_meant, &self.sharing, self.state_refusal()) {
+            (false, ..) => "no: no cache rule is for this user".to_owned(),
+            (true, None, _) => {
+                "no: logged in before a cache rule was for this user; connect again".to_owned()
+            }
+            (true, Some(_), Some(reason)) => format!("not now: {}", reason.as_str()),
+            (true, Some(_), None) => "yes".to_owned(),
+        }
     }
 }
 

@@ -68,8 +68,11 @@ impl Live {
         let (name, file) = self.keeper.change(&self.shared, held, change)?;
         tracing::info!(event = "rules_changed", rule = %name, change = what, "rules were changed through the API");
         let rules = self.shared.rules();
+        let at = rules.iter().position(|rule| rule.name == name);
+        let rule = at.and_then(|at| rules.get(at)).map(std::slice::from_ref).unwrap_or_default();
         Ok(Changed {
-            position: rules.iter().position(|rule| rule.name == name).map(|at| at + 1),
+            position: at.map(|at| at + 1),
+            not_served: sessions::not_served_now(&self.shared, rule),
             rule: name,
             file,
             warnings: weir_policy::lint(&rules).iter().map(ToString::to_string).collect(),
@@ -80,7 +83,8 @@ impl Live {
 impl Control for Live {
     fn rules(&self) -> RuleTable {
         let version = keeper::version(&self.shared.rules());
-        RuleTable { rules: rules::states(&self.shared), version, file: self.keeper.file() }
+        let not_served = sessions::not_served_now(&self.shared, &self.shared.rules());
+        RuleTable { rules: rules::states(&self.shared), version, file: self.keeper.file(), not_served }
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {

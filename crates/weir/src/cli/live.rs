@@ -40,6 +40,9 @@ pub struct SessionsList {
     /// Only those that keep their server connection
     #[arg(long)]
     pub pinned: bool,
+    /// Only those that a cache rule is for and cannot serve before they log in again
+    #[arg(long)]
+    pub not_served: bool,
 }
 
 #[derive(Debug, Subcommand)]

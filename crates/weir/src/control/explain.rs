@@ -20,7 +20,8 @@ const SHOWN: usize = 4096;
 /// What is looked at when the statement comes, and no text tells.
 const PROVIDED: [&str; 4] = [
     "no transaction is open, and autocommit is on",
-    "the session has no temporary table, no LOCK TABLES, and a state that Weir knows",
+    "the session has no temporary table, no LOCK TABLES, and a state that Weir knows (with a connection of its own: it logged in when \
+     there was a cache rule for its user)",
     "the answer fits into cache.max_entry, and is no error",
     "the session has written nothing since the stored answer was asked for, if own_writes is on",
 ];
@@ -218,6 +219,7 @@ impl Read {
             refusal: refusal.map(|reason| reason.as_str().to_owned()),
             why: why(refusal, name.as_deref()),
             terms: rule.and_then(written_terms),
+            not_served: rule.map_or(0, |rule| self.not_served(shared, rule)),
             rule: name,
             stored,
             provided: match verdict {
@@ -229,6 +231,13 @@ impl Read {
                     .collect(),
             },
         }
+    }
+
+    /// Sessions of the user, if one is given, that the rule cannot serve before they log in again.
+    fn not_served(&self, shared: &Shared, rule: &Rule) -> u64 {
+        let mut seen = shared.registry.seen();
+        seen.retain(|session| self.user.is_empty() || session.user == self.user.as_bytes());
+        super::sessions::not_served(std::slice::from_ref(rule), &seen) as u64
     }
 
     fn in_system_schema(&self) -> Option<Refusal> {

@@ -22,6 +22,10 @@ pub fn states(shared: &Shared) -> Vec<RuleState> {
         let text = lint.to_string();
         warnings.entry(lint.rule).or_default().push(text);
     }
+    let seen = match rules.iter().any(|rule| rule.cache.is_some()) {
+        true => shared.registry.seen(),
+        false => Vec::new(),
+    };
     let mut state = |(rule, position): (&Rule, usize)| {
         let name = rule.name.as_str();
         let count = counts.get(name);
@@ -36,6 +40,7 @@ pub fn states(shared: &Shared) -> Vec<RuleState> {
             last_hit: count.and_then(|count| count.last_hit).map(seconds),
             done: count.map_or_else(Default::default, |count| deeds(count.deeds)),
             warnings: warnings.remove(name).unwrap_or_default(),
+            not_served: super::sessions::not_served(std::slice::from_ref(rule), &seen) as u64,
             cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
         }
     };

@@ -2,9 +2,10 @@
 
 use std::cmp::{Ordering, Reverse};
 use weir_admin::{
-    ApiError, Code, KillWhat, Session, SessionKilled, SessionSort, SessionState, SessionStatement, Sessions,
-    SessionsAsked,
+    ApiError, Code, KillWhat, NotServed, Session, SessionKilled, SessionSort, SessionState, SessionStatement,
+    Sessions, SessionsAsked,
 };
+use weir_model::Rule;
 use weir_proxy::{Kill, SessionSeen, SessionState as State, Shared};
 
 /// Sessions that are shown if nothing is said about it, and at most.
@@ -18,18 +19,38 @@ pub fn list(shared: &Shared, asked: &SessionsAsked) -> Result<Sessions, ApiError
         return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
     }
     let mut seen = shared.registry.seen();
-    seen.retain(|session| is_selected(session, asked));
+    let rules = shared.rules();
+    seen.retain(|session| is_selected(&rules, session, asked));
     let sort = asked.sort.unwrap_or_default();
     seen.sort_by(|a, b| order(sort, a, b).then(a.id.cmp(&b.id)));
     let (total, offset) = (seen.len(), asked.offset.unwrap_or(0));
     let page = seen.iter().skip(offset).take(limit);
-    Ok(Sessions { sessions: page.map(|session| shown(shared, session)).collect(), total, offset })
+    let sessions = page.map(|session| shown(shared, session)).collect();
+    Ok(Sessions { sessions, total, offset, not_served: not_served(&rules, &seen) })
 }
 
 /// One session.
 pub fn show(shared: &Shared, id: &str) -> Result<Session, ApiError> {
     let seen = id.parse().ok().and_then(|id| shared.registry.one_seen(id));
     seen.map(|session| shown(shared, &session)).ok_or_else(|| unknown(id))
+}
+
+/// How many of the sessions these rules are for, and cannot serve before they log in again.
+pub fn not_served(rules: &[Rule], seen: &[SessionSeen]) -> usize {
+    seen.iter().filter(|session| is_lost(rules, session)).count()
+}
+
+/// The same of the sessions that there are now.
+pub fn not_served_now(shared: &Shared, rules: &[Rule]) -> u64 {
+    // To look at all sessions takes a while where there are many, and as a rule there is nothing to find.
+    match rules.iter().any(|rule| rule.cache.is_some()) {
+        true => not_served(rules, &shared.registry.seen()) as u64,
+        false => 0,
+    }
+}
+
+fn is_lost(rules: &[Rule], session: &SessionSeen) -> bool {
+    rules.iter().any(|rule| session.is_lost_to(rule))
 }
 
 pub fn unknown(id: &str) -> ApiError {
@@ -61,7 +82,7 @@ pub fn kill(shared: &Shared, id: &str, what: KillWhat) -> Result<SessionKilled, 
     Ok(SessionKilled { id: number, what, state: shown_state(state) })
 }
 
-fn is_selected(session: &SessionSeen, asked: &SessionsAsked) -> bool {
+fn is_selected(rules: &[Rule], session: &SessionSeen, asked: &SessionsAsked) -> bool {
     let is = |wanted: &Option<String>, name: Option<&[u8]>| {
         wanted.as_ref().is_none_or(|wanted| Some(wanted.as_bytes()) == name)
     };
@@ -69,6 +90,7 @@ fn is_selected(session: &SessionSeen, asked: &SessionsAsked) -> bool {
         && is(&asked.schema, session.schema.as_deref())
         && asked.state.is_none_or(|state| state == shown_state(session.state))
         && asked.pinned.is_none_or(|pinned| pinned != session.pins.is_empty())
+        && asked.not_served.is_none_or(|lost| lost == is_lost(rules, session))
 }
 
 fn order(sort: SessionSort, a: &SessionSeen, b: &SessionSeen) -> Ordering {
@@ -121,6 +143,7 @@ fn shown(shared: &Shared, session: &SessionSeen) -> Session {
         commands: session.commands,
         bytes_in: session.bytes_in,
         bytes_out: session.bytes_out,
+        not_served: is_lost(&shared.rules(), session).then_some(NotServed::LoggedInBefore),
         pins: session.pins.iter().map(|pin| pin.as_str().to_owned()).collect(),
         pinned_seconds: session.pinned.map(|time| time.as_secs_f64()),
         server: session.server_id.map(|_| shared.upstream.target().name.to_string()),

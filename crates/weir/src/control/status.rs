@@ -80,6 +80,7 @@ fn clients(shared: &Shared) -> ClientsStatus {
         running: count(&SessionState::runs),
         in_transaction: count(&|state| state == SessionState::InTransaction),
         pinned: seen.iter().filter(|session| !session.pins.is_empty()).count() as u64,
+        not_served: super::sessions::not_served(&shared.rules(), &seen) as u64,
     }
 }
 
@@ -114,7 +115,7 @@ fn warnings(shared: &Shared, status: &Status, mismatched: u64) -> Vec<Warning> {
     let mut list = Warnings::default();
     of_faults(status, mismatched, &mut list);
     of_limits(shared, status, &mut list);
-    of_upkeep(shared, &mut list);
+    of_upkeep(shared, status, &mut list);
     list.0
 }
 
@@ -197,7 +198,17 @@ fn of_limits(shared: &Shared, status: &Status, list: &mut Warnings) {
 }
 
 /// What can wait until tomorrow.
-fn of_upkeep(shared: &Shared, list: &mut Warnings) {
+fn of_upkeep(shared: &Shared, status: &Status, list: &mut Warnings) {
+    let lost = status.clients.not_served;
+    list.add(
+        lost > 0,
+        WarningKind::SessionsNotServed,
+        || {
+            let (sessions, them) = if lost == 1 { ("session", "it") } else { ("sessions", "them") };
+            format!("{lost} {sessions} connected before there was a cache rule for {them}, and cannot be served from the cache")
+        },
+        "let the application's pool reconnect, or `weir kill` each: `weir sessions --not-served` shows which",
+    );
     let idle = weir_policy::lint(&shared.rules());
     list.add(
         !idle.is_empty(),

@@ -1,6 +1,6 @@
 //! `weir explain` and `weir rules test`
 
-use super::show::{bytes, entries, pairs, table};
+use super::show::{bytes, entries, not_served, pairs, table};
 use weir_admin::{Action, Explanation, Tested, Tried, Verdict};
 
 pub fn tested(tested: &Tested) -> String {
@@ -67,6 +67,7 @@ pub fn show(told: &Explanation) -> String {
         ("terms", cache.terms.clone().unwrap_or_default()),
         ("stored now", stored),
         ("provided", cache.provided.join("\n")),
+        ("not served", not_served(cache.not_served)),
     ]));
     let key: Vec<(&str, String)> =
         told.key.iter().map(|part| (part.part.as_str(), part.value.clone())).collect();

@@ -1,7 +1,9 @@
 //! `weir rules ...`
 
 use super::client::Refused;
-use super::show::{COUNTS, ago, bytes, counts, entries, pairs, part, percent, reasons, seconds, table};
+use super::show::{
+    COUNTS, ago, bytes, counts, entries, not_served, pairs, part, percent, reasons, seconds, table,
+};
 use super::{Asked, escaped, explain};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
 use anyhow::{Result, ensure};
@@ -100,6 +102,7 @@ fn list(rules: &RuleTable, offset: usize, limit: usize) -> String {
     text.push_str(&part(offset, shown().count(), rules.rules.len(), "rules"));
     let warnings = shown().flat_map(|rule| &rule.warnings);
     warnings.for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
+    text.push_str(&not_served(rules.not_served));
     if rules.file.is_none() {
         text.push_str("Weir was started without a file: these rules end with it\n");
     }
@@ -161,6 +164,7 @@ fn one(rule: &RuleState) -> String {
         ("matched", format!("{} times, last {}", rule.hits, ago(rule.last_hit))),
         ("done", done(&rule.done)),
         ("warning", warnings.collect()),
+        ("not served", not_served(rule.not_served)),
     ]));
     if let Some(cache) = &rule.cache {
         text.push('\n');
@@ -233,6 +237,7 @@ pub fn changed(what: &str, done: &Changed) -> String {
     };
     let mut text = format!("rule {} {what}{place}; {kept}\n", done.rule);
     done.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
+    text.push_str(&not_served(done.not_served));
     text
 }
 

@@ -1,10 +1,10 @@
 //! `weir sessions ...`
 
-use super::show::{bytes, pairs, part, seconds, short, table};
+use super::show::{bytes, not_served, pairs, part, seconds, short, table};
 use super::{Asked, escaped};
 use crate::cli::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
 use anyhow::Result;
-use weir_admin::{KillAsked, KillWhat, Session, SessionKilled, SessionState, Sessions};
+use weir_admin::{KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionState, Sessions};
 
 pub fn run(args: SessionsArgs) -> Result<()> {
     let SessionsArgs { verb, list, at } = args;
@@ -37,6 +37,7 @@ fn killed(killed: &SessionKilled) -> String {
 fn path(list: &SessionsList) -> String {
     let number = |n: Option<usize>| n.map(|n| n.to_string());
     let pinned = list.pinned.then(|| "true".to_owned());
+    let not_served = list.not_served.then(|| "true".to_owned());
     let given = [
         ("sort", &list.sort),
         ("limit", &number(list.limit)),
@@ -45,6 +46,7 @@ fn path(list: &SessionsList) -> String {
         ("schema", &list.schema),
         ("state", &list.state),
         ("pinned", &pinned),
+        ("not_served", &not_served),
     ];
     let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
@@ -77,6 +79,7 @@ fn all(sessions: &Sessions) -> String {
     });
     let mut text = table(&header, rows) + "\n";
     text.push_str(&part(sessions.offset, shown, sessions.total, "sessions"));
+    text.push_str(&not_served(sessions.not_served as u64));
     text
 }
 
@@ -92,6 +95,14 @@ fn state(state: SessionState) -> &'static str {
         SessionState::Answering => "answering",
         SessionState::LoadingFile => "loading file",
         SessionState::Binlog => "binlog",
+    }
+}
+
+fn why_not_served(why: NotServed) -> String {
+    match why {
+        NotServed::LoggedInBefore => {
+            "not served: it logged in before there was a cache rule for it; let it connect again, or `weir kill` it".to_owned()
+        }
     }
 }
 
@@ -117,6 +128,7 @@ fn one(session: &Session) -> String {
         ("bytes", format!("{} in, {} out", bytes(session.bytes_in), bytes(session.bytes_out))),
         ("server", server),
         ("pins", pinned),
+        ("cache", session.not_served.map_or_else(String::new, why_not_served)),
         ("digest", statement.map_or_else(String::new, |s| format!("{}\n{}", s.id, s.digest))),
         ("statement", statement.and_then(|s| s.text.clone()).unwrap_or_default()),
     ])

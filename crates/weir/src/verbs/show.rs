@@ -97,6 +97,19 @@ pub fn short(digest: &str) -> String {
     }
 }
 
+/// What to do about sessions that no cache rule can serve; nothing where there are none.
+pub fn not_served(count: u64) -> String {
+    let (who, they, them) = match count {
+        0 => return String::new(),
+        1 => ("1 session".to_owned(), "it logs", "it"),
+        _ => (format!("{count} sessions"), "they log", "them"),
+    };
+    format!(
+        "{who} connected before there was a cache rule for {them}: not served before {they} in again. Let the application's pool \
+         reconnect, or `weir kill` {them}; `weir sessions --not-served` shows {them}\n"
+    )
+}
+
 /// `1 entry`, `3 entries`
 pub fn entries(count: u64) -> String {
     format!("{count} {}", if count == 1 { "entry" } else { "entries" })

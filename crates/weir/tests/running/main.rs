@@ -29,6 +29,7 @@ mod kill;
 mod kit;
 mod local_infile;
 mod login;
+mod not_served;
 mod odd_packets;
 mod operations;
 mod packed_link;

@@ -21,7 +21,7 @@ fn told() -> Value {
             "functions": [], "pins": [], "hints": ["tag=x"], "read_as": "mysql 9.7"},
         "rules": rules(), "actions": actions(),
         "cache": {"verdict": "serve", "refusal": null, "why": "rule `stories` caches it", "rule": "stories", "terms": "ttl = \"30s\"",
-            "stored": {"entries": 1, "bytes": 1536}, "provided": ["the session is in no transaction", "the schema is known"]},
+            "stored": {"entries": 1, "bytes": 1536}, "provided": ["the session is in no transaction", "the schema is known"], "not_served": 1},
         "key": [{"part": "user", "value": "app"}, {"part": "schema", "value": "blog"}],
         "route": {"server": "main", "address": "127.0.0.1:3306", "trouble": null, "sharing": "transaction"}})
 }
@@ -38,7 +38,7 @@ fn what_is_told_of_a_statement() {
     let cache = with(
         told()["cache"].clone(),
         json!({"verdict": "refuse", "refusal": "not_cacheable", "why": "it writes", "rule": null,
-        "terms": null, "stored": {"entries": 0, "bytes": 0}, "provided": []}),
+        "terms": null, "stored": {"entries": 0, "bytes": 0}, "provided": [], "not_served": 0}),
     );
     let route = with(told()["route"].clone(), json!({"trouble": "connection refused"}));
     let refused =

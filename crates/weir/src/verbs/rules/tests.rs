@@ -11,7 +11,7 @@ fn table() -> RuleTable {
     });
     let rule = |name: &str, at: usize, rule: Value, cache: Value, warnings: &[&str]| {
         json!({"name": name, "position": at, "rule": rule, "toml": format!("[[rule]]\nname = \"{name}\"\n"), "hits": at * 100,
-            "last_hit": null, "warnings": warnings, "cache": cache})
+            "last_hit": null, "warnings": warnings, "cache": cache, "not_served": 2 - at})
     };
     let stories = json!({"name": "stories", "match": {"table": "blog.stories"}, "cache": {"ttl": "30s"}});
     let slow = json!({"name": "slow", "match": {}, "limit": {"concurrent": 5}, "timeout": "10s"});
@@ -19,7 +19,7 @@ fn table() -> RuleTable {
         rule("stories", 1, stories, cache, &[]),
         rule("slow", 2, slow, Value::Null, &["rule `slow` is never reached"]),
     ];
-    serde_json::from_value(json!({"rules": rules, "version": "7", "file": null})).unwrap()
+    serde_json::from_value(json!({"rules": rules, "version": "7", "file": null, "not_served": 3})).unwrap()
 }
 
 #[test]
@@ -28,6 +28,6 @@ fn tables_of_rules() {
     insta::assert_snapshot!("list_part", list(&table(), 1, 1));
     insta::assert_snapshot!("list_beyond", list(&table(), 7, 1));
     insta::assert_snapshot!("one", one(&table().rules[0]));
-    let done = json!({"rule": "stories", "position": 1, "file": "weir.toml", "warnings": ["rule `slow` is never reached"]});
+    let done = json!({"rule": "stories", "position": 1, "file": "weir.toml", "warnings": ["rule `slow` is never reached"], "not_served": 12});
     insta::assert_snapshot!("changed", changed("added", &serde_json::from_value(done).unwrap()));
 }

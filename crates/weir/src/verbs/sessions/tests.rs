@@ -22,7 +22,9 @@ fn busy() -> Value {
 #[test]
 fn tables_of_sessions() {
     let list = |sessions: &[Value], offset: usize| -> Sessions {
-        answer(json!({"sessions": sessions, "total": 2, "offset": offset}))
+        answer(
+            json!({"sessions": sessions, "total": 2, "offset": offset, "not_served": u8::from(offset == 0)}),
+        )
     };
     insta::assert_snapshot!("list", all(&list(&[busy(), idle()], 0)));
     insta::assert_snapshot!("list_part", all(&list(&[idle()], 1)));
@@ -30,6 +32,10 @@ fn tables_of_sessions() {
     insta::assert_snapshot!("list_keys", keys(&list(&[busy(), idle()], 0)));
     insta::assert_snapshot!("one_busy", one(&answer(busy())));
     insta::assert_snapshot!("one_idle", one(&answer(idle())));
+    insta::assert_snapshot!(
+        "one_not_served",
+        one(&answer(with(idle(), json!({"not_served": "logged_in_before"}))))
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 fn well() -> Value {
     json!({"version": "1.2.3", "started": 1_700_000_000, "uptime_seconds": 9000.0, "config_file": "/etc/weir/weir.toml", "draining": false,
         "server": {"name": "main", "address": "127.0.0.1:3306", "family": "mysql", "version": "9.7.0", "reachable": true, "error": null},
-        "clients": {"connected": 12, "limit": 1000, "logging_in": 1, "waiting": 2, "running": 3, "in_transaction": 4, "pinned": 5},
+        "clients": {"connected": 12, "limit": 1000, "logging_in": 1, "waiting": 2, "running": 3, "in_transaction": 4, "pinned": 5, "not_served": 2},
         "connections": {"open": 20, "limit": 100, "in_use": 8, "idle": 12, "pinned": 5, "waiting": 0},
         "traffic": {"seconds": 10.0, "statements_per_second": 1234.5, "errors_per_second": 0.1, "bytes_in_per_second": 2048.0,
             "bytes_out_per_second": 1_048_576.0, "hit_ratio": 0.75},
