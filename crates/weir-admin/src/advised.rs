@@ -25,6 +25,9 @@ pub struct AdviceAsked {
     /// With this default schema only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// Also those for which a rule is not worth its while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<bool>,
 }
 
 /// What caching would do, statement by statement, what saves most first.
@@ -32,7 +35,20 @@ pub struct AdviceAsked {
 pub struct CacheAdvice {
     /// False if nothing is counted (`analytics.enabled`).
     pub enabled: bool,
+    /// Those for which a rule would save `least_seconds`, unless `all` was asked for.
     pub statements: Vec<Advised>,
+    /// Digests that were left out, as a rule would save less.
+    #[serde(default)]
+    pub left_out: usize,
+    /// What a rule must save to be worth its while: a hundredth of `server_seconds`, and a thousandth of `observed_seconds`.
+    #[serde(default)]
+    pub least_seconds: f64,
+    /// The server's time for all statements that were counted, those that cannot be cached included.
+    #[serde(default)]
+    pub server_seconds: f64,
+    /// How long has been counted.
+    #[serde(default)]
+    pub observed_seconds: f64,
     /// Statements that are watched, by digest, user, schema and server.
     pub watched: usize,
     /// Bytes of memory that this takes.

@@ -52,8 +52,8 @@ pub use sessions::{
     Sessions, SessionsAsked,
 };
 pub use status::{
-    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status, Traffic,
-    Warning, WarningKind,
+    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status,
+    Suggestion, SuggestionKind, Traffic, Warning, WarningKind,
 };
 pub use weir_stats::Readiness;
 use weir_stats::Stats;

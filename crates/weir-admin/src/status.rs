@@ -25,6 +25,9 @@ pub struct Status {
     pub last_reload: Option<LastReload>,
     /// What is worth acting on: at most one of each kind.
     pub warnings: Vec<Warning>,
+    /// What would make things better that are not bad: at most one of each kind.
+    #[serde(default)]
+    pub suggestions: Vec<Suggestion>,
 }
 
 /// The server behind.
@@ -180,4 +183,24 @@ pub enum WarningKind {
     QueryLogDropped,
     /// Statistics by digest make room.
     DigestsEvicted,
+}
+
+/// Something worth looking at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Suggestion {
+    pub suggestion: SuggestionKind,
+    /// What there is.
+    pub text: String,
+    /// What tells more.
+    pub advice: String,
+}
+
+/// The word for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SuggestionKind {
+    /// The cache advisor knows of rules that are worth their while.
+    CacheRules,
+    /// Sessions keep many of the connections that are shared beyond their statements.
+    Pins,
 }

@@ -272,6 +272,7 @@ impl Control for Fake {
             rules: 2,
             last_reload: None,
             warnings: Vec::new(),
+            suggestions: Vec::new(),
         }
     }
 
@@ -294,7 +295,16 @@ impl Control for Fake {
 
     fn advise_cache(&self, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError> {
         self.note(asked);
-        Ok(CacheAdvice { enabled: true, statements: vec![advised(&digest().id)], watched: 1, memory: 2 })
+        Ok(CacheAdvice {
+            enabled: true,
+            statements: vec![advised(&digest().id)],
+            left_out: 3,
+            least_seconds: 0.5,
+            server_seconds: 50.0,
+            observed_seconds: 60.0,
+            watched: 1,
+            memory: 2,
+        })
     }
 
     fn advise_cache_of(&self, id: &str) -> Result<AdvisedShown, ApiError> {

@@ -48,7 +48,7 @@ pub fn advice(admin: SocketAddr, limit: usize, stale: u32) -> Result<Vec<Advised
     struct Whole {
         statements: Vec<Advised>,
     }
-    let text = body(admin, &format!("/api/v1/advise/cache?limit={limit}&stale={stale}"))?;
+    let text = body(admin, &format!("/api/v1/advise/cache?limit={limit}&stale={stale}&all=true"))?;
     let whole: Whole = serde_json::from_str(&text).context("the advice is not understood")?;
     Ok(whole.statements)
 }

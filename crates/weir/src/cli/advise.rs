@@ -30,7 +30,7 @@ pub enum AdviseVerb {
 #[derive(Debug, Args)]
 pub struct AdviseCache {
     /// Show every TTL for this digest; the id that `weir queries` shows
-    #[arg(value_name = "ID", conflicts_with_all = ["limit", "ttl", "stale", "user", "schema"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["limit", "ttl", "stale", "user", "schema", "all"])]
     pub id: Option<String>,
     /// How many statements [default: 20]
     #[arg(long, value_name = "N")]
@@ -47,6 +47,10 @@ pub struct AdviseCache {
     /// With this default schema only
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
+    /// Also those for which a rule is not worth its while: it would save less than 1 % of the server's time, or less than 1 ms in a
+    /// second
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub at: At,
 }

@@ -1,9 +1,11 @@
 //! What the cache advisor says, for the API.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 use weir_admin::{AdviceAsked, Advised, AdvisedShown, ApiError, CacheAdvice, Code, Predicted, Question};
 use weir_model::DigestId;
-use weir_proxy::Shared;
+use weir_proxy::{Digests, Shared};
+use weir_sql::Digest;
 use weir_stats::advice::{LADDER, Line, Prediction, best, merged};
 
 /// Statements that are shown if nothing is said about it, and at most.
@@ -43,27 +45,84 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
     let ttl = asked.ttl.as_ref().map(step).transpose()?;
     let aim = Aim { ttl, stale: stale / 100.0, user: asked.user.clone(), schema: asked.schema.clone() };
     let Some(digests) = &shared.digests else {
-        return Ok(CacheAdvice { enabled: false, statements: Vec::new(), watched: 0, memory: 0 });
+        return Ok(CacheAdvice {
+            enabled: false,
+            statements: Vec::new(),
+            left_out: 0,
+            least_seconds: 0.0,
+            server_seconds: 0.0,
+            observed_seconds: 0.0,
+            watched: 0,
+            memory: 0,
+        });
     };
     let lines = digests.advice();
-    let selected: Vec<&Line> = lines.iter().filter(|line| aim.is_about(line)).collect();
-    let mut statements: Vec<(Line, Option<Prediction>)> = by_digest(selected)
-        .into_iter()
-        .map(|line| {
-            let best = aim.best(&line);
-            (line, best)
-        })
-        .collect();
-    // The ids make the order the same each time.
-    statements.sort_by_cached_key(|(line, best)| {
-        (Reverse(best.map_or(0, |best| best.saved_ns as u64)), line.digest.id)
-    });
+    let bar = Bar::of(digests);
+    let mut statements = aim.ranked(&lines);
+    let all = statements.len();
+    if asked.all != Some(true) {
+        statements.retain(|(_, best)| bar.is_met(best.as_ref()));
+    }
     Ok(CacheAdvice {
         enabled: true,
+        left_out: all - statements.len(),
         statements: statements.iter().take(limit).map(|(line, _)| aim.advised(shared, line)).collect(),
+        least_seconds: seconds(bar.least_ns),
+        server_seconds: seconds(bar.server_ns),
+        observed_seconds: bar.observed.as_secs_f64(),
         watched: lines.len(),
         memory: digests.advice_bytes() as u64,
     })
+}
+
+/// What rules would save that are worth their while and not there yet.
+pub struct Worth {
+    pub rules: usize,
+    pub saved_seconds: f64,
+    /// What the server took for all statements.
+    pub server_seconds: f64,
+}
+
+/// The same in short.
+pub fn worth(shared: &Shared) -> Option<Worth> {
+    let digests = shared.digests.as_ref()?;
+    let bar = Bar::of(digests);
+    let aim = Aim { ttl: None, stale: STALE / 100.0, user: None, schema: None };
+    let mut worth = Worth { rules: 0, saved_seconds: 0.0, server_seconds: seconds(bar.server_ns) };
+    for (line, best) in aim.ranked(&digests.advice()) {
+        // They come in the order of what they save.
+        let Some(best) = best.filter(|best| bar.is_met(Some(best))) else { break };
+        if !line.digest.is_cut && cached_by(shared, &line).is_none() {
+            worth.rules += 1;
+            worth.saved_seconds += seconds(best.saved_ns);
+        }
+    }
+    (worth.rules > 0).then_some(worth)
+}
+
+/// What a rule must save to be worth its while. Each is one more thing to know of, and to remember when data is seen to be old.
+struct Bar {
+    least_ns: f64,
+    server_ns: f64,
+    observed: Duration,
+}
+
+impl Bar {
+    /// Of the server's time for all statements.
+    const SHARE: f64 = 0.01;
+    /// Of the time in which that was counted: a thousandth of one core.
+    const OF_THE_TIME: f64 = 0.001;
+
+    fn of(digests: &Digests) -> Self {
+        let server_ns = digests.report().all().server.sum_ns() as f64;
+        let observed = digests.observed();
+        let least_ns = (server_ns * Self::SHARE).max(observed.as_nanos() as f64 * Self::OF_THE_TIME);
+        Self { least_ns, server_ns, observed }
+    }
+
+    fn is_met(&self, best: Option<&Prediction>) -> bool {
+        best.is_some_and(|best| best.saved_ns >= self.least_ns)
+    }
 }
 
 /// Everything about one statement.
@@ -99,6 +158,21 @@ fn by_digest(mut lines: Vec<&Line>) -> Vec<Line> {
 }
 
 impl Aim {
+    /// What it is about, a line for each digest, with what is best: what saves most first.
+    fn ranked(&self, lines: &[Line]) -> Vec<(Line, Option<Prediction>)> {
+        let selected: Vec<&Line> = lines.iter().filter(|line| self.is_about(line)).collect();
+        let with_best = |line| {
+            let best = self.best(&line);
+            (line, best)
+        };
+        let mut ranked: Vec<_> = by_digest(selected).into_iter().map(with_best).collect();
+        // The ids make the order the same each time.
+        ranked.sort_by_cached_key(|(line, best)| {
+            (Reverse(best.map_or(0, |best: Prediction| best.saved_ns as u64)), line.digest.id)
+        });
+        ranked
+    }
+
     fn is_about(&self, line: &Line) -> bool {
         let is = |wanted: &Option<String>, name: &[u8]| wanted.as_ref().is_none_or(|w| w.as_bytes() == name);
         is(&self.user, &line.origin.user) && is(&self.schema, &line.origin.schema)
@@ -124,7 +198,7 @@ impl Aim {
             digest_cut: line.digest.is_cut,
             user: Some(text(&line.origin.user)),
             schema: Some(text(&line.origin.schema)),
-            cached_by: cached_by(shared, line, &digest),
+            cached_by: cached_by(shared, line),
             digest,
             calls: line.calls,
             server_seconds: seconds(line.server_ns as f64),
@@ -159,16 +233,16 @@ fn quoted(word: &str) -> String {
 }
 
 /// The rule that lets the cache answer such a statement, as far as its digest tells.
-fn cached_by(shared: &Shared, line: &Line, digest: &str) -> Option<String> {
+fn cached_by(shared: &Shared, line: &Line) -> Option<String> {
     let question = Question {
-        sql: digest.to_owned(),
+        sql: text(&line.digest.text),
         user: Some(text(&line.origin.user)),
         schema: Some(text(&line.origin.schema)).filter(|schema| !schema.is_empty()),
         client: None,
         command: None,
     };
-    let tested = super::explain::test(shared, &question).ok()?;
-    tested.actions.into_iter().find(|action| action.action == "cache").map(|action| action.rule)
+    let digest = Digest { id: line.digest.id, text: line.digest.text.to_vec() };
+    super::explain::cached_by(shared, &question, digest)
 }
 
 fn predicted(p: &Prediction) -> Predicted {

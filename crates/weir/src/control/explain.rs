@@ -52,6 +52,14 @@ pub fn test(shared: &Shared, question: &Question) -> Result<Tested, ApiError> {
     })
 }
 
+/// The rule that lets the cache answer statements with this digest, as far as its text tells: names of functions do not stand in it as a
+/// server would read them, so the digest of that text may be another.
+pub fn cached_by(shared: &Shared, question: &Question, digest: Digest) -> Option<String> {
+    let read = Read { digest, ..Read::of(shared, question).ok()? };
+    let verdicts = read.verdicts(shared).ok()?;
+    verdicts.into_iter().find(|verdict| verdict.adds.cache).map(|verdict| verdict.name)
+}
+
 pub fn explain(shared: &Shared, question: &Question) -> Result<Explanation, ApiError> {
     let read = Read::of(shared, question)?;
     let verdicts = read.verdicts(shared)?;

@@ -3,11 +3,12 @@
 use super::Live;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_admin::{
-    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status, Warning,
-    WarningKind,
+    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status,
+    Suggestion, SuggestionKind, Warning, WarningKind,
 };
 use weir_config::Sharing;
 use weir_proxy::{Dropped, SessionState, Shared};
+use weir_session::PinReason;
 
 /// From this part of a limit on it is near.
 const NEAR: f64 = 0.9;
@@ -38,6 +39,7 @@ impl Live {
             rules: shared.rules().len(),
             last_reload: self.keeper.last_reload(),
             warnings: Vec::new(),
+            suggestions: suggestions(shared),
         };
         status.warnings = warnings(shared, &status, cache.total.mismatched);
         status
@@ -231,4 +233,43 @@ fn of_upkeep(shared: &Shared, status: &Status, list: &mut Warnings) {
         || format!("{evicted} rows of the statistics by digest have made room for others"),
         "raise analytics.digests, or see whether statements come with made-up names",
     );
+}
+
+/// Connections that sessions keep beyond their statements are worth a look from this part of all on.
+const KEPT: f64 = 0.1;
+
+/// What the advisors have to say, where it is worth their while.
+fn suggestions(shared: &Shared) -> Vec<Suggestion> {
+    [of_cache(shared), of_pins(shared)].into_iter().flatten().collect()
+}
+
+fn of_cache(shared: &Shared) -> Option<Suggestion> {
+    let worth = super::advise::worth(shared)?;
+    let rules = match worth.rules {
+        1 => "1 rule".to_owned(),
+        n => format!("{n} rules"),
+    };
+    let share = 100.0 * worth.saved_seconds / worth.server_seconds.max(worth.saved_seconds);
+    Some(Suggestion {
+        suggestion: SuggestionKind::CacheRules,
+        text: format!(
+            "the cache advisor suggests {rules}, which would have saved {share:.0} % of the server's time"
+        ),
+        advice: "`weir advise cache` tells more, with the commands to add them".to_owned(),
+    })
+}
+
+fn of_pins(shared: &Shared) -> Option<Suggestion> {
+    // Where each client has a connection of its own, it keeps it anyway.
+    let advice = shared.settings().shares().then(|| super::pins::advise(shared))?;
+    let limit = shared.upstream.target().max_connections;
+    let reason = advice.reasons.iter().find(|reason| reason.reason != PinReason::SessionMode.as_str())?;
+    (advice.connections >= (f64::from(limit) * KEPT).max(1.0)).then(|| Suggestion {
+        suggestion: SuggestionKind::Pins,
+        text: format!(
+            "sessions kept {:.1} of {limit} server connections beyond their statements on average, most of all for `{}`",
+            advice.connections, reason.reason
+        ),
+        advice: "`weir advise pins` shows behind which statements, and what to change".to_owned(),
+    })
 }

@@ -28,11 +28,14 @@ pub fn show(status: &Status) -> String {
         ("rules", status.rules.to_string()),
         ("process", process(&status.process)),
     ]);
-    if status.warnings.is_empty() {
+    if status.warnings.is_empty() && status.suggestions.is_empty() {
         return text + "\nnothing to act on\n";
     }
     for warning in &status.warnings {
         text.push_str(&format!("\n! {}\n  {}\n", warning.text, warning.advice));
+    }
+    for suggestion in &status.suggestions {
+        text.push_str(&format!("\n* {}\n  {}\n", suggestion.text, suggestion.advice));
     }
     text
 }

@@ -14,7 +14,7 @@ const BOUND: &str = "SELECT `id` FROM `t` WHERE `v` = ?";
 /// What is told of a digest, when so many executions of it are counted.
 async fn advised(weir: &Weir, digest: &str, calls: u64) -> Value {
     until(&format!("{calls} executions of {digest} are counted"), async || {
-        let told = told_json(weir, &["advise", "cache"]);
+        let told = told_json(weir, &["advise", "cache", "--all"]);
         let found = told["statements"].as_array().unwrap().iter().find(|one| one["digest"] == digest);
         found.filter(|found| found["calls"] == calls).cloned()
     })
@@ -73,7 +73,7 @@ async fn what_was_told_of_a_rule_is_what_it_does() {
                 (&step["entries"], &point["keys"], &point["one_of"]),
                 (&json!(2.0), &json!(2), &json!(1))
             );
-            let all = told_json(&weir, &["advise", "cache", "--stale", "100"]);
+            let all = told_json(&weir, &["advise", "cache", "--all", "--stale", "100"]);
             let all = all["statements"].as_array().unwrap();
             let digests: Vec<_> = all.iter().map(|one| one["digest"].as_str().unwrap()).collect();
             assert!(digests.iter().all(|digest| [POINT, BOUND].contains(digest)), "{at} {digests:?}");
@@ -173,8 +173,60 @@ async fn what_the_cache_would_refuse_is_not_counted() {
 
             let point = advised(&weir, POINT, 5).await;
             assert_eq!(hour(&point)["hits"], 4.0, "{flavor:?} {mode} {point:#}");
-            let all = told_json(&weir, &["advise", "cache", "--stale", "100"]);
+            let all = told_json(&weir, &["advise", "cache", "--all", "--stale", "100"]);
             assert_eq!(all["statements"].as_array().unwrap().len(), 1, "{flavor:?} {mode} {all:#}");
         }
+    }
+}
+
+/// A rule is told of where it saves what is worth the while, and `weir status` names it.
+#[tokio::test]
+async fn only_rules_that_are_worth_their_while_are_told() {
+    for (flavor, server) in &both() {
+        table(server, "ad_worth").await;
+        let weir = sharing(server, 4, "", "");
+        let [mut one] = clients(&weir, "ad_worth").await;
+        let twelve: Vec<String> = (0..12).map(|n| format!("t AS t{n}")).collect();
+        let slow = format!("SELECT COUNT(*) FROM {}", twelve.join(", "));
+        for _ in 0..3 {
+            value(&mut one, 1).await;
+            one.run(&slow).await.unwrap();
+        }
+        advised(&weir, POINT, 3).await;
+        // The slow statement is done when it is counted, and takes nearly all of the time.
+        let advice = until("the slow one is told", async || {
+            one.run(&slow).await.unwrap();
+            let advice = told_json(&weir, &["advise", "cache"]);
+            (advice["statements"] != json!([])).then_some(advice)
+        })
+        .await;
+        let digests: Vec<_> = advice["statements"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["digest"].as_str().unwrap())
+            .collect();
+        assert!(matches!(digests[..], [digest] if digest.contains("COUNT")), "{flavor:?}: {digests:?}");
+        assert_eq!(advice["left_out"], 1, "{flavor:?}: {advice:#}");
+        let least = advice["least_seconds"].as_f64().unwrap();
+        let share = advice["server_seconds"].as_f64().unwrap() * 0.01;
+        let of_the_time = advice["observed_seconds"].as_f64().unwrap() * 0.001;
+        assert!((least - share.max(of_the_time)).abs() < 1e-6, "{flavor:?}: {advice:#}");
+        let saved = advice["statements"][0]["best"]["saved_seconds"].as_f64().unwrap();
+        assert!(saved >= least, "{flavor:?}: {advice:#}");
+        let text = told(&weir, &["advise", "cache"]);
+        assert!(text.contains("1 statement is left out") && text.contains("--all"), "{flavor:?}: {text}");
+        let status = told_json(&weir, &["status"]);
+        assert_eq!(status["suggestions"][0]["suggestion"], "cache_rules", "{flavor:?}: {status:#}");
+        let screen = told(&weir, &["status"]);
+        assert!(
+            screen.contains("suggests 1 rule,") && screen.contains("weir advise cache"),
+            "{flavor:?}: {screen}"
+        );
+        let id = advice["statements"][0]["id"].as_str().unwrap();
+        told(&weir, &["rules", "add", "--from-digest", id, "--cache", "5m"]);
+        assert_eq!(told_json(&weir, &["status"])["suggestions"], json!([]), "{flavor:?}");
+        let again = refused_with(&weir, &["rules", "add", "--from-digest", id, "--cache", "1h"]);
+        assert!(again.contains(&format!("`weir rules edit digest-{id}`")), "{flavor:?}: {again}");
     }
 }

@@ -298,3 +298,45 @@ async fn one_screen_tells_how_weir_is() {
         .await;
     }
 }
+
+/// What a client has left for the next is nobody's.
+#[tokio::test]
+async fn connections_that_wait_for_the_next_client_are_idle() {
+    for (flavor, server) in &both() {
+        database(server, "se_idle", &[]).await;
+        let weir = sharing(server, 4, "sharing = \"session\"\nreuse_timeout = \"60s\"\n", "");
+        let mut one = client(&weir, "se_idle").await;
+        one.run("SELECT 1").await.unwrap();
+        let counts = |status: &Value| {
+            ["open", "in_use", "idle"].map(|name| status["connections"][name].as_u64().unwrap())
+        };
+        assert_eq!(counts(&told_json(&weir, &["status"])), [1, 1, 0], "{flavor:?}");
+        one.quit().await.unwrap();
+        until("the connection waits", async || {
+            (counts(&told_json(&weir, &["status"])) == [1, 0, 1]).then_some(())
+        })
+        .await;
+    }
+}
+
+/// What the advisors have to say is said where it is worth it.
+#[tokio::test]
+async fn kept_connections_are_suggested_where_they_are_many() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "se_suggest", &[]).await;
+    let weir = sharing(&server, 4, TRANSACTION, "");
+    let [mut one, mut two] = clients(&weir, "se_suggest").await;
+    assert_eq!(told_json(&weir, &["status"])["suggestions"], json!([]));
+    assert!(told(&weir, &["status"]).contains("nothing to act on"));
+    for client in [&mut one, &mut two] {
+        client.run("BEGIN").await.unwrap();
+    }
+    let status = until("two are kept", async || {
+        let status = told_json(&weir, &["status"]);
+        (status["suggestions"] != json!([])).then_some(status)
+    })
+    .await;
+    assert_eq!(status["suggestions"][0]["suggestion"], "pins", "{status:#}");
+    let screen = told(&weir, &["status"]);
+    assert!(screen.contains("for `transaction`") && screen.contains("weir advise pins"), "{screen}");
+}

@@ -28,12 +28,14 @@ fn asked_there(text: &str, there: &str) -> String {
 
 fn path(args: &AdviseCache) -> String {
     let (limit, stale) = (args.limit.map(|n| n.to_string()), args.stale.map(|n| n.to_string()));
+    let every = args.all.then(|| "true".to_owned());
     let given = [
         ("limit", &limit),
         ("ttl", &args.ttl),
         ("stale", &stale),
         ("user", &args.user),
         ("schema", &args.schema),
+        ("all", &every),
     ];
     let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
@@ -45,7 +47,10 @@ fn all(advice: &CacheAdvice) -> String {
         return "nothing is counted: analytics.enabled is off\n".to_owned();
     }
     if advice.statements.is_empty() {
-        return "no statement was seen that the cache might answer and no rule names\n".to_owned();
+        return match advice.left_out {
+            0 => "no statement was seen that the cache might answer and no rule names\n".to_owned(),
+            _ => format!("no rule would be worth its while\n{}", left_out(advice)),
+        };
     }
     let header =
         ["id", ">calls", ">server time", "best ttl", ">hit ratio", ">saved", ">stale", ">memory", "digest"];
@@ -75,7 +80,25 @@ fn all(advice: &CacheAdvice) -> String {
         text.push_str("\nto cache what saves most\n");
         commands.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
     }
-    text
+    match advice.left_out {
+        0 => text,
+        _ => text + "\n" + &left_out(advice),
+    }
+}
+
+/// What is not shown, and why.
+fn left_out(advice: &CacheAdvice) -> String {
+    let (count, they) = match advice.left_out {
+        1 => ("1 statement is".to_owned(), "a rule for it"),
+        n => (format!("{n} statements are"), "a rule for each"),
+    };
+    format!(
+        "{count} left out: {they} would have saved less than {}, that is less than 1 % of the server's {}, or than 1 ms in each \
+         second of {}; --all shows them\n",
+        seconds(advice.least_seconds),
+        seconds(advice.server_seconds),
+        seconds(advice.observed_seconds)
+    )
 }
 
 fn one(shown: &AdvisedShown) -> String {

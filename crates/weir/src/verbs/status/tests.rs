@@ -11,7 +11,7 @@ fn well() -> Value {
             "bytes_out_per_second": 1_048_576.0, "hit_ratio": 0.75},
         "cache": {"memory": 268_435_456, "used": 1_572_864, "entries": 321, "hit_ratio": 0.5},
         "process": {"resident_bytes": 33_554_432, "cpu_seconds": 12.5, "open_files": 60, "max_files": 1024, "threads": 4},
-        "rules": 7, "last_reload": null, "warnings": []})
+        "rules": 7, "last_reload": null, "warnings": [], "suggestions": []})
 }
 
 /// What lies ahead is shown as now, on any day.
@@ -25,6 +25,7 @@ fn unwell() -> Value {
     with(
         well(),
         json!({"config_file": null, "draining": true, "server": server, "process": process, "warnings": [warning],
+            "suggestions": [{"suggestion": "cache_rules", "text": "the cache advisor suggests 2 rules", "advice": "`weir advise cache` shows them"}],
             "last_reload": {"at": A_CLOCK_AHEAD, "applied": false, "said": ["weir.toml:3: unknown key", "and another"]}}),
     )
 }

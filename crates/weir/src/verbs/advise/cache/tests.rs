@@ -19,7 +19,8 @@ fn the_tables_about_what_to_cache() {
     let cached = advised(json!({"cached_by": "stories", "best": null, "command": null}));
     let none = advised(json!({"best": null, "command": null, "one_of": 8}));
     let advice: CacheAdvice = answer(
-        json!({"enabled": true, "statements": [advised(json!({})), cached, none.clone()], "watched": 3, "memory": 4096}),
+        json!({"enabled": true, "statements": [advised(json!({})), cached, none.clone()], "left_out": 2, "least_seconds": 0.5, "server_seconds": 50.0,
+            "observed_seconds": 120.0, "watched": 3, "memory": 4096}),
     );
     insta::assert_snapshot!("list", all(&advice));
     insta::assert_snapshot!("list_keys", keys(&advice));
@@ -27,6 +28,9 @@ fn the_tables_about_what_to_cache() {
         "nothing",
         all(&answer(json!({"enabled": true, "statements": [], "watched": 0, "memory": 0})))
     );
+    let little = json!({"enabled": true, "statements": [], "left_out": 1, "least_seconds": 0.5, "server_seconds": 50.0,
+        "observed_seconds": 120.0, "watched": 1, "memory": 0});
+    insta::assert_snapshot!("little", all(&answer(little)));
     let shown: AdvisedShown = answer(json!({"all": advised(json!({})), "rows": [advised(json!({})), none]}));
     insta::assert_snapshot!("one", one(&shown));
     insta::assert_snapshot!("one_keys", keys(&shown));
