@@ -59,9 +59,9 @@ pub enum SessionsVerb {
 
 #[derive(Debug, Args)]
 pub struct KillArgs {
-    /// The id that `weir sessions` shows
-    #[arg(value_name = "ID")]
-    pub id: String,
+    /// The ids that `weir sessions` shows, one or several
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<String>,
     /// Only the statement at hand; the session goes on
     #[arg(long)]
     pub query: bool,

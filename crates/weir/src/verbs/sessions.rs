@@ -1,9 +1,10 @@
 //! `weir sessions ...`
 
+use super::client::Refused;
 use super::show::{bytes, not_served, pairs, part, seconds, short, table};
 use super::{Asked, escaped};
 use crate::cli::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use weir_admin::{KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionState, Sessions};
 
 pub fn run(args: SessionsArgs) -> Result<()> {
@@ -17,10 +18,22 @@ pub fn run(args: SessionsArgs) -> Result<()> {
 }
 
 /// `weir kill`
+///
+/// # Errors
+/// When one of them cannot be ended; the others are told to end all the same.
 pub fn kill(args: &KillArgs) -> Result<()> {
     let what = if args.query { KillWhat::Query } else { KillWhat::Connection };
-    let path = format!("/sessions/{}/kill", escaped(&args.id));
-    Asked::new(&args.at)?.post(&path, &KillAsked { what })?.show(killed)
+    let asked = Asked::new(&args.at)?;
+    let mut refusals = Vec::new();
+    for id in &args.ids {
+        match asked.post(&format!("/sessions/{}/kill", escaped(id)), &KillAsked { what }) {
+            Ok(answer) => answer.show(killed)?,
+            Err(error) if error.is::<Refused>() => refusals.push(error.to_string()),
+            Err(error) => return Err(error),
+        }
+    }
+    ensure!(refusals.is_empty(), refusals.join("\nerror: "));
+    Ok(())
 }
 
 fn killed(killed: &SessionKilled) -> String {

@@ -87,8 +87,23 @@ async fn who_cannot_be_served_before_the_next_login_is_told_of() {
             );
             let said = told(&weir, &["sessions", "show", &id.to_string()]);
             assert!(said.contains("not served: it logged in before"), "{flavor:?}: {said}");
-            told(&weir, &["kill", &id.to_string()]);
         }
+        let [first, second] = [&one, &two].map(|client| client.greeting().connection_id.to_string());
+        // One that is not there does not save the others.
+        let said = cli(&[
+            "kill",
+            &first,
+            "7",
+            &second,
+            "--config",
+            &weir.home().join("weir.toml").display().to_string(),
+        ]);
+        assert_eq!(said.status.code(), Some(1), "{flavor:?}: {said:?}");
+        let (done, refused) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        assert!(
+            done.contains(&first) && done.contains(&second) && refused.contains("the id `7`"),
+            "{flavor:?}: {said:?}"
+        );
         until("all are served", async || {
             (told_json(&weir, &["status"])["clients"]["not_served"] == 0).then_some(())
         })
