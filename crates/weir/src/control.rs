@@ -41,6 +41,7 @@ pub struct Live {
     pulse: Arc<Pulse>,
     started: SystemTime,
     began: Instant,
+    said: status::Said,
 }
 
 /// A reload that is asked for: where its outcome goes.
@@ -55,7 +56,8 @@ impl Live {
         history: Option<Arc<History>>,
         pulse: Arc<Pulse>,
     ) -> Self {
-        Self { shared, keeper, reloads, history, pulse, started: SystemTime::now(), began: Instant::now() }
+        let (started, began, said) = (SystemTime::now(), Instant::now(), status::Said::default());
+        Self { shared, keeper, reloads, history, pulse, started, began, said }
     }
 
     /// Changes the list and puts it in force, or changes nothing.

@@ -1,12 +1,15 @@
 //! How Weir is, for the API.
 
 use super::Live;
-use std::time::{SystemTime, UNIX_EPOCH};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_admin::{
     CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status,
     Suggestion, SuggestionKind, Warning, WarningKind,
 };
 use weir_config::Sharing;
+use weir_model::Rule;
 use weir_proxy::{Dropped, SessionState, Shared};
 use weir_session::PinReason;
 
@@ -39,7 +42,7 @@ impl Live {
             rules: shared.rules().len(),
             last_reload: self.keeper.last_reload(),
             warnings: Vec::new(),
-            suggestions: suggestions(shared),
+            suggestions: self.said.now(shared),
         };
         status.warnings = warnings(shared, &status, cache.total.mismatched);
         status
@@ -238,9 +241,33 @@ fn of_upkeep(shared: &Shared, status: &Status, list: &mut Warnings) {
 /// Connections that sessions keep beyond their statements are worth a look from this part of all on.
 const KEPT: f64 = 0.1;
 
-/// What the advisors have to say, where it is worth their while.
-fn suggestions(shared: &Shared) -> Vec<Suggestion> {
-    [of_cache(shared), of_pins(shared)].into_iter().flatten().collect()
+/// For so long what the advisors have said holds: they look at all that was counted, and `weir top` asks every few seconds.
+const SAID: Duration = Duration::from_secs(5);
+
+/// What the advisors had to say when they were asked last.
+#[derive(Default)]
+pub struct Said(Mutex<Option<Then>>);
+
+struct Then {
+    at: Instant,
+    /// The rules that there were.
+    rules: Arc<Vec<Rule>>,
+    said: Vec<Suggestion>,
+}
+
+impl Said {
+    /// What they have to say, where it is worth their while.
+    fn now(&self, shared: &Shared) -> Vec<Suggestion> {
+        let rules = shared.rules();
+        let mut last = self.0.lock();
+        let holds = |then: &&Then| then.at.elapsed() < SAID && Arc::ptr_eq(&then.rules, &rules);
+        if let Some(then) = last.as_ref().filter(holds) {
+            return then.said.clone();
+        }
+        let said: Vec<_> = [of_cache(shared), of_pins(shared)].into_iter().flatten().collect();
+        *last = Some(Then { at: Instant::now(), rules, said: said.clone() });
+        said
+    }
 }
 
 fn of_cache(shared: &Shared) -> Option<Suggestion> {
