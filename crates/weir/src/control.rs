@@ -169,7 +169,7 @@ impl Control for Live {
     }
 
     fn cache(&self) -> CacheState {
-        cache::state(self.shared.cache())
+        cache::state(&self.shared)
     }
 
     fn preview(&self, selection: &Selection) -> Result<Covered, ApiError> {

@@ -296,7 +296,7 @@ impl From<SelectArgs> for Selection {
 #[derive(Debug, Args)]
 pub struct RuleArgs {
     /// A file with the rule as in weir.toml, with [[rule]] or without; "-" is standard input
-    #[arg(value_name = "FILE", required_unless_present_any = ["name", "from_digest"])]
+    #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub flags: RuleFlags,
@@ -461,9 +461,14 @@ impl RuleArgs {
     /// Reads the file, if it is one.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or when neither a file nor a name is given.
     pub fn into_new(self, place: Option<Place>) -> anyhow::Result<NewRule> {
         let Some(file) = self.file else {
+            anyhow::ensure!(
+                self.flags.is_named(),
+                "say which rule: a FILE with it (\"-\" is standard input), --name with what it matches and does, or --from-digest ID with --cache TTL; \
+                 --help shows all"
+            );
             return Ok(NewRule { rule: Some(self.flags.into_json()), toml: None, place });
         };
         let text = text_of(&file)?;

@@ -1,18 +1,24 @@
 //! The cache, between the API's form and its own.
 
+use std::collections::HashSet;
 use std::time::Instant;
 use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
-use weir_cache::{AGES, Asked, Cache, RuleStats, Selector, Wiped};
+use weir_cache::{AGES, Asked, RuleStats, Selector, Wiped};
 use weir_model::rule::TableMatch;
 use weir_proxy::Shared;
 use weir_sql::Digest;
 
-pub fn state(cache: &Cache) -> CacheState {
+pub fn state(shared: &Shared) -> CacheState {
+    let (cache, in_force) = (shared.cache(), shared.rules());
+    let caching = in_force.iter().filter(|rule| rule.cache.is_some()).map(|rule| rule.name.as_str());
+    let caching: HashSet<&str> = caching.collect();
     let stats = cache.stats();
     let rules: Vec<RuleCacheState> = stats
         .rules
         .iter()
         .map(|stats| RuleCacheState { rule: stats.name.to_string(), counts: counts(stats) })
+        // The cache knows each rule: it matters here where it says something about caching, or did.
+        .filter(|state| caching.contains(state.rule.as_str()) || state.counts != CacheCounts::default())
         .collect();
     CacheState {
         memory: stats.memory as u64,

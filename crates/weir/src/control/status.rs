@@ -21,7 +21,7 @@ impl Live {
     pub(super) fn status_now(&self) -> Status {
         let shared = &self.shared;
         let (started, uptime) = (self.started, self.began.elapsed());
-        let cache = super::cache::state(shared.cache());
+        let cache = super::cache::state(shared);
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),

@@ -1,6 +1,6 @@
 //! `weir queries ...`
 
-use super::show::{ago, bytes, optional, pairs, part, reasons, seconds, short, table};
+use super::show::{ago, bytes, optional, pairs, part, plural, reasons, seconds, short, table};
 use super::{Asked, escaped, history, query};
 use crate::cli::{QueriesArgs, QueriesList, QueriesVerb};
 use anyhow::Result;
@@ -104,7 +104,11 @@ fn by_quadrant(queries: &Queries, shown: usize) -> String {
             Quadrant::SeldomFast => "seldom and fast: leave them alone",
         };
         let total = seconds(sum.total_seconds);
-        text.push_str(&format!("{name}\n{} rows, {} calls, {total} in total\n", sum.rows, sum.calls));
+        text.push_str(&format!(
+            "{name}\n{}, {}, {total} in total\n",
+            plural(sum.rows, "row"),
+            plural(sum.calls, "call")
+        ));
         let rows = queries.queries.iter().filter(|query| query.quadrant == sum.quadrant).take(shown);
         if sum.rows > 0 {
             text.push_str(&table(&COLUMNS, rows.map(row)));

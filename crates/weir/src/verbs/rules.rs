@@ -2,7 +2,7 @@
 
 use super::client::Refused;
 use super::show::{
-    COUNTS, ago, bytes, counts, entries, not_served, pairs, part, percent, reasons, seconds, table,
+    COUNTS, ago, bytes, counts, entries, not_served, pairs, part, percent, plural, reasons, seconds, table,
 };
 use super::{Asked, escaped, explain};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
@@ -28,7 +28,8 @@ pub fn run(verb: RulesVerb) -> Result<()> {
             let asked = Asked::new(&at)?;
             let new = of_digest(rule, &asked)?.into_new(None)?;
             let new = RuleText { rule: new.rule, toml: new.toml };
-            asked.put(&path(&old), &new)?.show(|done| changed("replaced", done))
+            let done = format!("put in the place of {old}");
+            asked.put(&path(&old), &new)?.show(|rule| changed(&done, rule))
         }
         RulesVerb::Edit { edit, at } => super::edit::run(edit, &at),
         RulesVerb::Move { name, place, at } => {
@@ -161,7 +162,7 @@ fn one(rule: &RuleState) -> String {
     let warnings = rule.warnings.iter().map(|warning| format!("{warning}\n"));
     text.push_str(&pairs(&[
         ("place", rule.position.to_string()),
-        ("matched", format!("{} times, last {}", rule.hits, ago(rule.last_hit))),
+        ("matched", format!("{}, last {}", plural(rule.hits, "time"), ago(rule.last_hit))),
         ("done", done(&rule.done)),
         ("warning", warnings.collect()),
         ("not served", not_served(rule.not_served)),
@@ -188,9 +189,8 @@ pub fn all_counts(c: &CacheCounts) -> String {
         (
             "stored",
             format!(
-                "{} {}; {} replaced by newer ones, {} too old, {} made room, {} wiped",
-                c.fills,
-                if c.fills == 1 { "answer" } else { "answers" },
+                "{}; {} replaced by newer ones, {} too old, {} made room, {} wiped",
+                plural(c.fills, "answer"),
                 c.replaced,
                 c.expired,
                 c.evicted,

@@ -110,6 +110,11 @@ pub fn not_served(count: u64) -> String {
     )
 }
 
+/// `1 time`, `3 times`
+pub fn plural(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `1 entry`, `3 entries`
 pub fn entries(count: u64) -> String {
     format!("{count} {}", if count == 1 { "entry" } else { "entries" })

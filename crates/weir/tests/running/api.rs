@@ -132,6 +132,11 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
         let said = refused_with(&weir, &[&add[..], args].concat());
         assert!(said.starts_with("error: ") && said.contains(expected), "{args:?}: {said}");
     }
+    // Nothing but where the running Weir is.
+    for args in [&["rules", "add"][..], &["rules", "replace", "one"]] {
+        let said = refused_with(&weir, args);
+        assert!(said.contains("say which rule") && said.contains("--from-digest"), "{args:?}: {said}");
+    }
     for args in [
         &["move", "none", "--first"][..],
         &["remove", "none"],
