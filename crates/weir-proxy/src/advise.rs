@@ -44,6 +44,31 @@ impl Session {
         }
     }
 
+    /// Its answer comes in pieces, of which this is one.
+    #[inline]
+    pub(crate) fn watch_pieces(&mut self) {
+        if let Ask::Later(key) = self.tally.ask {
+            self.watch_later(key);
+        }
+    }
+
+    #[cold]
+    fn watch_later(&mut self, key: u64) {
+        let sample =
+            self.tally.slot().and_then(|slot| here(|analytics| analytics.sample(slot, key)).flatten());
+        self.tally.ask = sample.map_or(Ask::Counts, Ask::Watches);
+        self.watch();
+    }
+
+    /// It was answered with these bytes.
+    #[cold]
+    pub(crate) fn watch_whole(&mut self, sample: Sample, answer: &[u8]) {
+        self.watch_sample(sample);
+        if let Some(watch) = &mut self.tally.watch {
+            watch.take(answer);
+        }
+    }
+
     #[cold]
     fn watch_sample(&mut self, sample: Sample) {
         self.tally.watch = None;

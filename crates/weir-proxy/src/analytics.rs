@@ -171,6 +171,8 @@ pub(crate) enum Ask {
     Counts,
     /// It is in the sample.
     Watches(Sample),
+    /// It has this key. Whether it is in the sample is looked at when its answer comes: most are not.
+    Later(u64),
 }
 
 impl Analytics {
@@ -234,11 +236,17 @@ impl Analytics {
         at.saturating_duration_since(self.began).as_micros() as u64
     }
 
-    /// The server has answered what the cache might have answered.
+    /// The server has answered what the cache might have answered. With `key`, whether it is in the sample.
     #[inline]
-    pub fn might_hit(&mut self, slot: Slot, server_ns: u64) {
+    pub fn might_hit(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Sample> {
         let Self { gates, writer, .. } = self;
         gates.count(slot, server_ns, || writer.named(slot));
+        key.and_then(|key| gates.sample(slot, key))
+    }
+
+    /// Whether an execution with this key is in the sample.
+    pub fn sample(&self, slot: Slot, key: u64) -> Option<Sample> {
+        self.gates.sample(slot, key)
     }
 
     pub fn watched(&mut self, slot: Slot, seen: &Seen) {
@@ -286,9 +294,15 @@ impl Analytics {
         (slot, key.map_or(Ask::No, |key| self.asks(slot, sender, key)))
     }
 
+    /// False where its row has gone: then it is not counted yet.
     #[inline(always)]
-    pub fn count(&self, slot: Slot, call: Call) {
-        self.writer.count(slot, call);
+    pub fn count(&self, slot: Slot, call: Call) -> bool {
+        self.writer.count(slot, call)
+    }
+
+    /// Counts what has no row any more.
+    pub fn count_other(&self, call: Call) {
+        self.writer.count_other(call);
     }
 
     pub fn pinned(&self, slot: Slot, reasons: u64) {
@@ -315,12 +329,29 @@ pub(crate) fn bound_key(text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
 /// A hash of bytes; where clients choose them, `seed` comes of a random number.
 #[inline(always)]
 pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    let mut hasher = foldhash::quality::FixedState::with_seed(seed).build_hasher();
+    let mut hasher = foldhash::fast::FixedState::with_seed(seed).build_hasher();
     hasher.write(bytes);
     hasher.finish()
 }
 
+impl Sender {
+    /// What is to be looked at of a statement with this key, once it is answered.
+    #[inline]
+    pub fn later(&self, key: Option<u64>) -> Ask {
+        match (key, self.salt) {
+            (Some(key), Some(salt)) => Ask::Later(key ^ salt),
+            _ => Ask::No,
+        }
+    }
+}
+
 impl Spot {
+    /// Where it was counted last, if the same sender sends it again. The row may have gone meanwhile.
+    #[inline]
+    pub fn last(&self, sender: &Sender) -> Option<Slot> {
+        self.place.filter(|(number, _)| *number == sender.number).map(|(_, slot)| slot)
+    }
+
     /// Nothing in its text speaks against caching its answers.
     #[inline]
     pub fn is_cacheable(&self) -> bool {

@@ -122,6 +122,9 @@ impl Session {
 
     /// A part of an answer passes; `in_one`: it is all of it.
     fn gather(&mut self, bytes: &[u8], in_one: bool) {
+        if !in_one {
+            self.watch_pieces();
+        }
         if let Some(watch) = &mut self.tally.watch {
             watch.take(bytes);
         }
@@ -141,7 +144,7 @@ impl Session {
         }
         self.written(answered_at);
         self.filled(answered_at, bytes);
-        self.observe_done(answered_at);
+        self.observe_done(answered_at, bytes);
     }
 
     /// The time, if the answer has just become complete.

@@ -20,8 +20,9 @@ pub(crate) struct Kept {
 }
 
 /// The types of a prepared statement's parameters, as they were bound last.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Types {
+    bound: Box<[u8]>,
     /// A hash of them.
     key: u64,
     /// One is TIME.
@@ -36,14 +37,19 @@ impl Types {
         Some(bound_key(text ^ self.key, bound))
     }
 
-    /// They come anew.
+    /// They come anew. Many clients send them with each execution.
     #[inline]
     fn bind(&mut self, types: &[u8], flags: Caps) {
-        let key = hash(0, types);
-        if key != self.key {
-            let named = flags & caps::QUERY_ATTRIBUTES != 0;
-            *self = Self { key, time: has_type(types, named, TYPE_TIME) };
+        if types != &*self.bound {
+            self.rebind(types, flags);
         }
+    }
+
+    #[cold]
+    fn rebind(&mut self, types: &[u8], flags: Caps) {
+        let named = flags & caps::QUERY_ATTRIBUTES != 0;
+        let time = has_type(types, named, TYPE_TIME);
+        *self = Self { bound: types.into(), key: hash(0, types), time };
     }
 }
 

@@ -61,6 +61,7 @@ mod results;
 mod rewrite;
 mod ruled;
 mod rules;
+mod sender;
 mod serve;
 mod session;
 mod settings;

@@ -1,8 +1,8 @@
 //! What others see of a session while it goes on: a few numbers that its own task stores as it passes, and that are read at any
 //! time without a lock and without asking the session. A reader may meet them in the middle of a change; each is right by itself.
 
+use crate::sender::same;
 use crate::session::{Phase, Session};
-use crate::tally::same;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::net::SocketAddr;

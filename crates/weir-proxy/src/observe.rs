@@ -11,8 +11,8 @@ use weir_net::Stream;
 const USER_SHOWN: usize = 96;
 
 impl Session {
-    /// A command's answer is complete; it was so at `answered_at`.
-    pub(crate) fn observe_done(&mut self, answered_at: Instant) {
+    /// A command's answer is complete; it was so at `answered_at`. `whole` is all of it, where one read has brought it.
+    pub(crate) fn observe_done(&mut self, answered_at: Instant, whole: Option<&[u8]>) {
         self.ruled.over();
         let current = &mut self.current;
         let server_ns = answered_at.duration_since(current.started).as_nanos() as u64;
@@ -24,7 +24,7 @@ impl Session {
         if let Some(code) = self.walker.error() {
             stats.server_error(code);
         }
-        self.tally_answered(client_ns, server_ns);
+        self.tally_answered(client_ns, server_ns, whole);
         self.live_ended(client_ns, self.current.bytes_in, self.current.bytes_out);
     }
 }

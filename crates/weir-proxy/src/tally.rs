@@ -5,34 +5,29 @@
 
 use crate::advise::Watch;
 use crate::analytics::{Analytics, Ask, Plain, Sender, Spot, here};
-use crate::backend::Backend;
 use crate::command::statement_id;
 pub(crate) use crate::executed::Kept;
 use crate::executed::Types;
-use crate::link::of_the_session;
 use crate::login::Identity;
-use crate::query_log::LoggedFor;
-use crate::ruled::Ruled;
 use crate::rules::Rules;
+use crate::sender::{At, Stand, place_of, with_sender};
 use crate::session::{Noted, Session};
-use crate::sharing::Sharing;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_cache::Refusal;
 use weir_policy::RuleIndex;
-use weir_session::{PinSet, Schema, State};
+use weir_session::{PinSet, Schema};
 use weir_sql::LexMode;
-use weir_stats::digests::{Call, Origin, Slot, Source};
+use weir_stats::digests::{Call, Slot, Source};
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps::Caps;
 use weir_wire::command as com;
 
 /// What a session remembers for that.
 #[derive(Debug)]
 pub(crate) struct Tally {
     /// Who sends, from where.
-    sender: Option<(Sender, Stand)>,
+    pub(crate) sender: Option<(Sender, Stand)>,
     /// From when counting began to when the session did, and from then to when the command at hand was sent, in nanoseconds: the
     /// clock's times are subtracted once for each command.
     began_ns: u64,
@@ -57,6 +52,8 @@ pub(crate) struct Tally {
     last_prepared: u32,
     /// What is noted of the statement that the command at hand executes, by the client's id.
     executes: Option<(u32, Noted)>,
+    /// The id of the statement that was executed last.
+    executed: u32,
     /// The schema that is shown of the session.
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
@@ -84,6 +81,7 @@ impl Tally {
             preparing: None,
             last_prepared: 0,
             executes: None,
+            executed: 0,
             shown: Schema::None,
             text: None,
             matched: None,
@@ -220,71 +218,6 @@ impl Tally {
     }
 }
 
-/// Whether two schemas are surely the same, and if the same is shared by both, at once.
-#[inline]
-pub(crate) fn same(a: &Schema, b: &Schema) -> bool {
-    match (a, b) {
-        (Schema::Known(a), Schema::Known(b)) => Arc::ptr_eq(a, b) || a == b,
-        _ => a == b,
-    }
-}
-
-/// What a session's answers depend on beside its statements, as far as it is followed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct At<'s> {
-    pub schema: &'s Schema,
-    /// Of a session that shares connections.
-    pub state: Option<&'s State>,
-    pub dialect: Caps,
-}
-
-/// The schema of it, and a number that changes with the state.
-type Stand = (Schema, u64);
-
-/// Where a session is.
-#[inline]
-fn place_of<'s>(sharing: &'s Option<Box<Sharing>>, ruled: &'s Ruled, server: &Backend) -> At<'s> {
-    match sharing {
-        Some(sharing) => sharing.at(),
-        None => At { schema: &ruled.schema, state: None, dialect: of_the_session(server.caps) },
-    }
-}
-
-impl Sharing {
-    #[inline]
-    pub(crate) fn at(&self) -> At<'_> {
-        At { schema: self.wanted.schema(), state: Some(&self.wanted), dialect: self.key.dialect }
-    }
-}
-
-/// Works with what this thread counts with, and with the sender of the statement at hand.
-#[inline(always)]
-fn with_sender<R>(
-    (tally, at): (&mut Tally, At<'_>),
-    of: (&Worker, &Identity),
-    work: impl FnOnce(&mut Analytics, &Sender) -> R,
-) -> Option<R> {
-    let print = at.state.map_or(0, State::fingerprint);
-    let known =
-        tally.sender.as_ref().is_some_and(|(_, (schema, of))| *of == print && same(schema, at.schema));
-    if !known {
-        tally.sender = sender((at, print), of);
-    }
-    let (sender, _) = tally.sender.as_ref()?;
-    here(|analytics| work(analytics, sender))
-}
-
-#[cold]
-fn sender((at, print): (At<'_>, u64), (worker, identity): (&Worker, &Identity)) -> Option<(Sender, Stand)> {
-    let name = match at.schema {
-        Schema::Known(name) => Box::from(&**name),
-        Schema::None | Schema::Unknown => Box::default(),
-    };
-    let server = worker.shared.upstream.target().name.as_str().into();
-    let origin = Origin { user: identity.user.as_slice().into(), schema: name, server };
-    here(|analytics| (analytics.sender(origin, at.dialect, at.state), (at.schema.clone(), print)))
-}
-
 impl Session {
     /// The command at hand is a statement with this text. What is known of the text by which a session with a connection of its
     /// own goes.
@@ -313,16 +246,21 @@ impl Session {
         let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long })) = kept else {
             return;
         };
-        self.tally.executes = Some((id, *noted));
+        (self.tally.executes, self.tally.executed) = (Some((id, *noted)), id);
         let key = match whole {
             Some(payload) if spot.is_cacheable() && !*is_long => types.key(*text, payload, *params, flags),
             _ => None,
         };
-        let found = with_sender(
-            (&mut self.tally, place_of(&self.sharing, &self.ruled, &self.server)),
-            (&self.worker, &self.identity),
-            |analytics, sender| analytics.slot(spot, sender, key),
-        );
+        let at = place_of(&self.sharing, &self.ruled, &self.server);
+        if let Some(sender) = self.tally.sender(at)
+            && let Some(slot) = spot.last(sender)
+        {
+            (self.tally.slot, self.tally.ask) = (Some(slot), sender.later(key));
+            return;
+        }
+        let of = (&*self.worker, &*self.identity);
+        let found =
+            with_sender((&mut self.tally, at), of, |analytics, sender| analytics.slot(spot, sender, key));
         self.tally.found(found);
     }
 
@@ -372,9 +310,10 @@ impl Session {
         self.tally.preparing = here(|analytics| analytics.spot(sql, mode));
     }
 
-    /// A server has answered. Times as in [`weir_stats::WorkerStats::command_done`].
+    /// A server has answered; `whole` is all of it, where one read has brought it. Times as in
+    /// [`weir_stats::WorkerStats::command_done`].
     #[inline]
-    pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64) {
+    pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64, whole: Option<&[u8]>) {
         // What the client was told, where Weir has put that in the place of the server's.
         let error = self.tally.error.take().or(self.walker.error());
         let source = std::mem::take(&mut self.tally.source);
@@ -404,22 +343,46 @@ impl Session {
             saved_ns: 0,
             at: self.tally.at(total_ns),
         };
+        let key = if let Ask::Later(key) = ask { Some(key) } else { None };
+        let mut sample = None;
+        let counted = here(|analytics| {
+            if might_hit {
+                sample = analytics.might_hit(slot, server_ns, key);
+            }
+            analytics.count(slot, call)
+        });
+        if counted == Some(false) {
+            self.counts_anew(call);
+        }
         // Asked ahead: what is not logged needs no place in memory.
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            self.counts_and_logs(slot, might_hit, call, why);
-        } else {
-            here(|analytics| {
-                if might_hit {
-                    analytics.might_hit(slot, server_ns);
-                }
-                analytics.count(slot, call);
-            });
-            if self.tally.text.is_some() {
-                self.tally.text = None;
-            }
+            self.log(why, call);
+        }
+        if self.tally.text.is_some() {
+            self.tally.text = None;
+        }
+        if let (Some(sample), Some(whole)) = (sample, whole) {
+            self.watch_whole(sample, whole);
         }
         if self.tally.watch.is_some() {
             self.watched(slot, server_ns, might_hit);
+        }
+    }
+
+    /// Counts a statement whose row has gone since it was sent, or, if it was prepared, since it was executed before.
+    #[cold]
+    fn counts_anew(&mut self, call: Call) {
+        let of = (&*self.worker, &*self.identity);
+        let at = place_of(&self.sharing, &self.ruled, &self.server);
+        let executes = matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
+        let kept = if executes { self.statements.get_mut(&self.tally.executed) } else { None };
+        let slot = kept.and_then(|kept| kept.spot.as_mut()).and_then(|(spot, _)| {
+            with_sender((&mut self.tally, at), of, |analytics, sender| analytics.slot(spot, sender, None).0)
+        });
+        self.tally.slot = slot.or(self.tally.slot);
+        let counted = slot.and_then(|slot| here(|analytics| analytics.count(slot, call)));
+        if counted != Some(true) {
+            here(|analytics| analytics.count_other(call));
         }
     }
 
@@ -448,24 +411,14 @@ impl Session {
             saved_ns,
             at: tally.at(total_ns),
         };
-        if let Some(slot) = tally.slot {
-            here(|analytics| analytics.count(slot, call));
+        if let Some(slot) = tally.slot
+            && here(|analytics| analytics.count(slot, call)) == Some(false)
+        {
+            self.counts_anew(call);
         }
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
             self.log(why, call);
         }
-        self.tally.text = None;
-    }
-
-    #[cold]
-    fn counts_and_logs(&mut self, slot: Slot, might_hit: bool, call: Call, why: LoggedFor) {
-        here(|analytics| {
-            if might_hit {
-                analytics.might_hit(slot, call.server_ns);
-            }
-            analytics.count(slot, call);
-        });
-        self.log(why, call);
         self.tally.text = None;
     }
 }

@@ -213,13 +213,22 @@ impl Writer {
         }
     }
 
-    /// Counts a statement that was answered. One whose row has gone meanwhile is counted with the others.
+    /// Counts a statement that was answered. False where its row has gone meanwhile: then it is not counted.
     #[inline(always)]
-    pub fn count(&self, slot: Slot, call: Call) {
+    #[must_use = "what has gone is to be counted elsewhere"]
+    pub fn count(&self, slot: Slot, call: Call) -> bool {
         match self.row(slot) {
-            Some(row) if self.table.emptied.load(Relaxed) == self.emptied => row.counts.add(call),
-            _ => self.table.count_other(call),
+            Some(row) if self.table.emptied.load(Relaxed) == self.emptied => {
+                row.counts.add(call);
+                true
+            }
+            _ => false,
         }
+    }
+
+    /// Counts what has no row with the others.
+    pub fn count_other(&self, call: Call) {
+        self.table.count_other(call);
     }
 
     /// A statement has made its session keep its connection: bit `n` of `reasons` is the reason with that number.
