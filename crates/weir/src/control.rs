@@ -74,7 +74,7 @@ impl Live {
         let rule = at.and_then(|at| rules.get(at)).map(std::slice::from_ref).unwrap_or_default();
         Ok(Changed {
             position: at.map(|at| at + 1),
-            not_served: sessions::not_served_now(&self.shared, rule),
+            not_served: sessions::not_served(rule, &sessions::seen_for(&self.shared, rule)) as u64,
             rule: name,
             file,
             warnings: weir_policy::lint(&rules).iter().map(ToString::to_string).collect(),
@@ -84,13 +84,19 @@ impl Live {
 
 impl Control for Live {
     fn rules(&self) -> RuleTable {
-        let version = keeper::version(&self.shared.rules());
-        let not_served = sessions::not_served_now(&self.shared, &self.shared.rules());
-        RuleTable { rules: rules::states(&self.shared), version, file: self.keeper.file(), not_served }
+        let rules = self.shared.rules();
+        let seen = sessions::seen_for(&self.shared, &rules);
+        RuleTable {
+            rules: rules::states(&self.shared, &rules, &seen),
+            version: keeper::version(&rules),
+            file: self.keeper.file(),
+            not_served: sessions::not_served(&rules, &seen) as u64,
+        }
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
-        rules::states(&self.shared)
+        let rules = self.shared.rules();
+        rules::states(&self.shared, &rules, &sessions::seen_for(&self.shared, &rules))
             .into_iter()
             .find(|rule| rule.name == name)
             .ok_or_else(|| unknown_rule(name))

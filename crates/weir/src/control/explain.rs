@@ -243,9 +243,10 @@ impl Read {
 
     /// Sessions of the user, if one is given, that the rule cannot serve before they log in again.
     fn not_served(&self, shared: &Shared, rule: &Rule) -> u64 {
-        let mut seen = shared.registry.seen();
+        let rule = std::slice::from_ref(rule);
+        let mut seen = super::sessions::seen_for(shared, rule);
         seen.retain(|session| self.user.is_empty() || session.user == self.user.as_bytes());
-        super::sessions::not_served(std::slice::from_ref(rule), &seen) as u64
+        super::sessions::not_served(rule, &seen) as u64
     }
 
     fn in_system_schema(&self) -> Option<Refusal> {

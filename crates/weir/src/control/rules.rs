@@ -7,25 +7,20 @@ use weir_admin::{ApiError, Code, Place, RuleDeeds, RuleState};
 use weir_cache::RuleStats;
 use weir_model::Rule;
 use weir_policy::ListError;
-use weir_proxy::{RuleDeed, Shared};
+use weir_proxy::{RuleDeed, SessionSeen, Shared};
 use weir_sql::Digest;
 
-/// Every rule in force.
-pub fn states(shared: &Shared) -> Vec<RuleState> {
-    let rules = shared.rules();
+/// Every one of the rules in force, with what it is to the sessions that were seen.
+pub fn states(shared: &Shared, rules: &[Rule], seen: &[SessionSeen]) -> Vec<RuleState> {
     let counts = shared.rule_counts();
     let counts: HashMap<&str, _> = counts.iter().map(|count| (count.name.as_str(), count)).collect();
     let stats = shared.cache().stats().rules;
     let stats: HashMap<&str, &RuleStats> = stats.iter().map(|stats| (&*stats.name, stats)).collect();
     let mut warnings: HashMap<String, Vec<String>> = HashMap::new();
-    for lint in weir_policy::lint(&rules) {
+    for lint in weir_policy::lint(rules) {
         let text = lint.to_string();
         warnings.entry(lint.rule).or_default().push(text);
     }
-    let seen = match rules.iter().any(|rule| rule.cache.is_some()) {
-        true => shared.registry.seen(),
-        false => Vec::new(),
-    };
     let mut state = |(rule, position): (&Rule, usize)| {
         let name = rule.name.as_str();
         let count = counts.get(name);
@@ -40,7 +35,7 @@ pub fn states(shared: &Shared) -> Vec<RuleState> {
             last_hit: count.and_then(|count| count.last_hit).map(seconds),
             done: count.map_or_else(Default::default, |count| deeds(count.deeds)),
             warnings: warnings.remove(name).unwrap_or_default(),
-            not_served: super::sessions::not_served(std::slice::from_ref(rule), &seen) as u64,
+            not_served: super::sessions::not_served(std::slice::from_ref(rule), seen) as u64,
             cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
         }
     };

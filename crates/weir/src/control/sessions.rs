@@ -40,12 +40,12 @@ pub fn not_served(rules: &[Rule], seen: &[SessionSeen]) -> usize {
     seen.iter().filter(|session| is_lost(rules, session)).count()
 }
 
-/// The same of the sessions that there are now.
-pub fn not_served_now(shared: &Shared, rules: &[Rule]) -> u64 {
-    // To look at all sessions takes a while where there are many, and as a rule there is nothing to find.
+/// The sessions that there are now, for [`not_served`].
+pub fn seen_for(shared: &Shared, rules: &[Rule]) -> Vec<SessionSeen> {
+    // To look at all sessions takes a while where there are many, and where nothing is cached there is nothing to find.
     match rules.iter().any(|rule| rule.cache.is_some()) {
-        true => not_served(rules, &shared.registry.seen()) as u64,
-        false => 0,
+        true => shared.registry.seen(),
+        false => Vec::new(),
     }
 }
 

@@ -183,7 +183,10 @@ pub fn all_counts(c: &CacheCounts) -> String {
         ("waited", some(c.waits, format!("{} for the same question of another client", c.waits))),
         (
             "time saved",
-            format!("{} of the server, by what the stored answers took it", seconds(c.saved_seconds)),
+            some(
+                c.hits,
+                format!("{} of the server, by what the stored answers took it", seconds(c.saved_seconds)),
+            ),
         ),
         ("stored now", format!("{}, {}", entries(c.entries), bytes(c.bytes))),
         (
