@@ -1,7 +1,7 @@
 //! The rules in force: one list for all workers, an index of it for each, and what is counted for each rule.
 
 use crate::admit::SharedLimit;
-use crate::live::SessionSeen;
+use crate::live::{SessionSeen, SessionState};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -118,7 +118,9 @@ impl SessionSeen {
     pub fn is_lost_to(&self, rule: &Rule) -> bool {
         let network = rule.matches.client.as_ref();
         let is_from = |network: &IpNet| self.peer.is_some_and(|peer| network.contains(peer.ip()));
-        !self.followed && caches_for(rule, &self.user) && network.is_none_or(is_from)
+        // A replica's asks for nothing more.
+        let asks = self.state != SessionState::Binlog;
+        !self.followed && asks && caches_for(rule, &self.user) && network.is_none_or(is_from)
     }
 }
 

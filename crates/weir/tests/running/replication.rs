@@ -76,6 +76,9 @@ async fn p52_a_permitted_user_registers_and_reads_the_binary_log() {
         let headers = "Host: localhost\r\nContent-Type: application/json\r\n";
         let (status, answer) = request(&weir, &line, headers, r#"{"what": "query"}"#).await;
         assert_eq!((status, answer["error"]["code"].as_str()), (409, Some("sends_binlog")), "{flavor:?}");
+        // Nobody should end it for the cache's sake: of the two sessions only the other might be served after another login.
+        told(&weir, &["rules", "add", "--name", "all", "--match-kind", "read", "--ttl", "1s"]);
+        assert_eq!(told_json(&weir, &["status"])["clients"]["not_served"], 1, "{flavor:?}");
         admin.run("CREATE DATABASE replicated_behind").await.unwrap();
         until_event(&mut client, b"replicated_behind").await;
         // Another session sees the stream, and ending it ends the replica's connection.
