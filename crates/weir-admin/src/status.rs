@@ -179,6 +179,8 @@ pub enum WarningKind {
     SessionsNotServed,
     /// A rule does nothing where it stands.
     IdleRules,
+    /// The history is not written.
+    HistoryStopped,
     /// Lines of the query log were lost.
     QueryLogDropped,
     /// Statistics by digest make room.

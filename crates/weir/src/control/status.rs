@@ -12,6 +12,7 @@ use weir_config::Sharing;
 use weir_model::Rule;
 use weir_proxy::{Dropped, SessionState, Shared};
 use weir_session::PinReason;
+use weir_store::History;
 
 /// From this part of a limit on it is near.
 const NEAR: f64 = 0.9;
@@ -44,7 +45,7 @@ impl Live {
             warnings: Vec::new(),
             suggestions: self.said.now(shared),
         };
-        status.warnings = warnings(shared, &status, cache.total.mismatched);
+        status.warnings = warnings(shared, &status, cache.total.mismatched, self.history.as_deref());
         status
     }
 }
@@ -116,10 +117,20 @@ impl Warnings {
 }
 
 /// What is worth acting on, the worst first.
-fn warnings(shared: &Shared, status: &Status, mismatched: u64) -> Vec<Warning> {
+fn warnings(shared: &Shared, status: &Status, mismatched: u64, history: Option<&History>) -> Vec<Warning> {
     let mut list = Warnings::default();
     of_faults(status, mismatched, &mut list);
     of_limits(shared, status, &mut list);
+    let stopped = history.and_then(|history| Some((history.path(), history.status().trouble?)));
+    list.add(
+        stopped.is_some(),
+        WarningKind::HistoryStopped,
+        || match &stopped {
+            Some((file, trouble)) => format!("the history is not written: {}: {trouble}", file.display()),
+            None => String::new(),
+        },
+        "everything else goes on, and it is tried again every few seconds; `weir history` shows what there is",
+    );
     of_upkeep(shared, status, &mut list);
     list.0
 }

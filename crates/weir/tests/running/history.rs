@@ -358,6 +358,9 @@ async fn a_file_that_cannot_be_written_or_is_not_ours_keeps_nobody_from_being_se
         let missing = weir_with(server, "[history]\nfile = \"missing/history.db\"\n");
         missing.wait_for_line("no history is written", PATIENCE).unwrap();
         assert_eq!(trouble(&missing).await, "unwritable");
+        let warned = told_json(&missing, &["status"])["warnings"].clone();
+        let is_said = |warning: &Value| warning["warning"] == "history_stopped";
+        assert!(warned.as_array().unwrap().iter().any(is_said), "{flavor:?}: {warned:#}");
         select(&mut client(&missing, "hi_bad").await, 3).await;
     }
 }
