@@ -12,12 +12,48 @@ use weir_sql::{
     StatementKind, WeirCommand, parse_kill, quick,
 };
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps;
+use weir_wire::caps::{self, Caps};
 use weir_wire::frame::put_packet;
 
 /// Several statements may stand in one packet. COM_SET_OPTION switches that on and off; where it is off the server
 /// refuses what stands behind a `;` anyway, so looking there costs little and does no harm.
 pub(crate) const MULTI: bool = true;
+
+/// Whether the server takes several statements in one text of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MultiStatements {
+    Off,
+    On,
+    /// They are being switched off; the server has not answered yet.
+    TurningOff,
+}
+
+impl MultiStatements {
+    pub fn of_login(flags: Caps) -> Self {
+        if flags & caps::MULTI_STATEMENTS == 0 { Self::Off } else { Self::On }
+    }
+
+    pub fn may_be_on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// COM_SET_OPTION is on its way. Until it is answered they may be on.
+    pub fn asked(&mut self, option: &[u8]) {
+        let turns_off = matches!(option, [1, 0, ..]);
+        *self = match (*self, turns_off) {
+            (Self::Off, true) => Self::Off,
+            (_, true) => Self::TurningOff,
+            (_, false) => Self::On,
+        };
+    }
+
+    /// It was answered.
+    pub fn answered(&mut self, succeeded: bool) {
+        if *self == Self::TurningOff {
+            *self = if succeeded { Self::Off } else { Self::On };
+        }
+    }
+}
 
 /// What a SET may do besides setting variables that are known to be of the session.
 const OF_A_SET: PinSet = PinSet::of(&[PinReason::UserVariable, PinReason::NextTransaction]);
@@ -184,7 +220,7 @@ impl Session {
         self.follow(StatementKind::Other, &[]);
         self.current.local_infile = found.local_infile;
         // Where a client may send several at once, what is not seen of it may be anything.
-        let alters = match self.client_caps & caps::MULTI_STATEMENTS != 0 {
+        let alters = match self.multi.may_be_on() {
             true => Alters::Yes,
             false => Alters::of(&found, front, mode),
         };

@@ -15,7 +15,6 @@ use weir_net::send_before_close;
 use weir_session::Schema;
 use weir_sql::{CharsetClass, StatementKind};
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::frame::put_packet;
 use weir_wire::packet::ErrPacket;
@@ -171,7 +170,7 @@ impl Session {
         if command == com::QUERY {
             self.analyse_part(so_far);
             // Behind it there may be a USE.
-            self.ruled.enters((self.client_caps & caps::MULTI_STATEMENTS != 0).then_some(Schema::Unknown));
+            self.ruled.enters(self.multi.may_be_on().then_some(Schema::Unknown));
         }
         self.note(command, &so_far[1..]);
         let mut span = Span::before_packet();
@@ -400,6 +399,7 @@ impl Session {
                 self.ruled.enters(uses.then_some(Schema::Unknown));
             }
             com::INIT_DB => self.ruled.enters_named(body),
+            com::SET_OPTION => self.multi.asked(body),
             com::STMT_CLOSE => {
                 if let Some(id) = statement_id(body) {
                     self.statements.remove(&id);

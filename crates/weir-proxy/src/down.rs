@@ -234,6 +234,7 @@ impl Session {
         self.sharing_ended();
         self.changed();
         self.ruled.ended(self.walker.error().is_none());
+        self.multi.answered(self.walker.error().is_none());
         let Some(noted) = self.current.noted else { return };
         if let Some(prepared) = self.walker.prepared() {
             if self.statements.len() < self.limits.max_statements as usize {

@@ -21,7 +21,6 @@ use weir_policy::{Connection, ConnectionRules, RuleSet, Turn, rule_kind};
 use weir_session::Schema;
 use weir_sql::{LexMode, Statement};
 use weir_wire::attributes::statement_offset;
-use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
@@ -288,7 +287,7 @@ impl Session {
             texts.preparing = None;
         }
         // Where there may be another behind it, nobody knows what that is.
-        let one = command == com::STMT_PREPARE || self.client_caps & caps::MULTI_STATEMENTS == 0;
+        let one = command == com::STMT_PREPARE || !self.multi.may_be_on();
         let at_hand = match (as_command, self.asked(command, so_far)) {
             // Only its values are long.
             (RuleCommand::Execute, Ok(Asked::Prepared(Prepared { text, mode, rewritten }))) => {

@@ -12,6 +12,7 @@
 //!    +-----> Binlog (both ways, until the stream ends) ----------------+
 //! ```
 
+use crate::analyse::MultiStatements;
 use crate::attach::{attach, stopped};
 use crate::backend::Backend;
 use crate::change_user::change_user;
@@ -172,6 +173,8 @@ pub(crate) struct Session {
     pub secret: Secret,
     /// Flags agreed with the client.
     pub client_caps: Caps,
+    /// A text may hold several statements, as the login or COM_SET_OPTION has asked for.
+    pub multi: MultiStatements,
     pub charset: CharsetClass,
     /// The collation of the login, for connections that are opened for the session.
     pub charset_id: u8,
@@ -250,6 +253,7 @@ impl Session {
             identity,
             secret,
             client_caps: caps,
+            multi: MultiStatements::of_login(caps),
             charset: login_charset,
             charset_id: charset,
             login_charset,

@@ -86,6 +86,32 @@ async fn a_session_that_is_not_followed_takes_out_what_it_changes() {
     }
 }
 
+/// COM_SET_OPTION switches several statements on; what stands behind the part of a long text that is looked at is not seen.
+#[tokio::test]
+async fn what_stands_behind_a_long_text_counts_where_several_statements_were_switched_on() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_option_t", "ca_option_s"]) {
+            for rules in [ALL.to_owned(), only("app")] {
+                table(server, name).await;
+                let user = another(server, name, name).await;
+                let weir = sharing(server, 8, mode, &format!("{user}{rules}"));
+                let [mut client] = clients(&weir, name).await;
+                let single = ConnectOptions::tcp(weir.addr(), name, "other-pw").database(name);
+                let mut other = single.without(Caps::MULTI_STATEMENTS).connect().await.unwrap();
+                let on = other.command(command::SET_OPTION, &[0, 0]).await.unwrap();
+                assert_eq!(on.err(), None, "{flavor:?} {mode}");
+                assert_eq!(value(&mut client, 1).await, "one", "{flavor:?} {mode}");
+                change(server, &format!("UPDATE {name}.t SET v='changed' WHERE id=1")).await;
+                assert_eq!(value(&mut client, 1).await, "one", "{flavor:?} {mode}: it is kept");
+                let long = "x".repeat(1200 << 10);
+                run_all(&mut other, &format!("SELECT LENGTH('{long}'); ALTER TABLE t ADD COLUMN w INT"))
+                    .await;
+                assert_eq!(value(&mut client, 1).await, "changed", "{flavor:?} {mode} {rules}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_is_followed_takes_out_what_it_changes_in_the_middle_of_other_things() {
     for (flavor, server) in &both() {

@@ -181,6 +181,45 @@ async fn a_text_too_long_to_look_at_is_denied_where_a_rule_may_match() {
     }
 }
 
+/// COM_SET_OPTION switches several statements on for a client that has not asked for them when it logged in.
+#[tokio::test]
+async fn several_statements_that_are_switched_on_later_count_as_those_of_the_login() {
+    const ON: &[u8] = &[0, 0];
+    const OFF: &[u8] = &[1, 0];
+    let rule = "[[rule]]\nname = \"ddl\"\nmatch = { kind = \"ddl\", user = \"app\" }\ndeny = \"not here\"\n";
+    let long = format!("SELECT LENGTH('{}')", "x".repeat(1_100_000));
+    let two = format!("{long}; TRUNCATE t");
+    for (flavor, server) in both() {
+        database(&server, "rule_deny_option", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, rule);
+            for options in [&[][..], &[OFF], &[ON], &[ON, OFF], &[OFF, ON]] {
+                let login = app(weir.addr()).database("rule_deny_option").without(Caps::MULTI_STATEMENTS);
+                let mut client = login.connect().await.unwrap();
+                for option in options {
+                    let answer = client.command(command::SET_OPTION, option).await.unwrap();
+                    assert_eq!(answer.err(), None, "{flavor:?} {mode} {options:?}");
+                }
+                let answer = client.query(&two).await.unwrap();
+                match options.last() {
+                    Some(&ON) => denied(&answer, "ddl"),
+                    _ => {
+                        assert_eq!(answer.err().map(|e| e.code), Some(1064), "{flavor:?} {mode} {options:?}");
+                        let told = row(&mut client, &long).await;
+                        assert_eq!(told, "1100000", "{flavor:?} {mode} {options:?}: one alone");
+                    }
+                }
+                let mut direct = app(server.addr()).database("rule_deny_option").connect().await.unwrap();
+                assert_eq!(
+                    row(&mut direct, "SELECT COUNT(*) FROM t").await,
+                    "1",
+                    "{flavor:?} {mode} {options:?}"
+                );
+            }
+        }
+    }
+}
+
 /// Beyond a bound names and statements are not read any more; a rule may be about what is there.
 #[tokio::test]
 async fn what_is_too_much_to_be_read_is_denied_where_a_rule_may_match() {
