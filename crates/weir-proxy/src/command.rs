@@ -387,7 +387,7 @@ impl Session {
                 self.current.noted = Some(noted);
             }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
-                let id = statement_id(body);
+                let id = statement_id(body).map(|id| self.tally.meant(id));
                 self.current.noted = id.and_then(|id| {
                     let noted = || self.statements.get(&id).map(|kept| kept.noted);
                     self.tally.executes(id).or_else(noted)

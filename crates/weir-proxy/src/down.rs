@@ -243,6 +243,8 @@ impl Session {
                 let kept = self.tally.prepared(id, noted, prepared.params);
                 self.statements.insert(id, kept);
                 self.ruled.prepared(id);
+            } else {
+                self.tally.prepared_another();
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
             self.charset = charset;

@@ -164,6 +164,16 @@ impl Tally {
         Kept { noted, spot: self.preparing.take(), params, types: Types::default(), is_long: false }
     }
 
+    /// The statement that was just prepared is not kept.
+    pub fn prepared_another(&mut self) {
+        self.last_prepared = u32::MAX;
+    }
+
+    /// The id of the statement that a command is about: -1 is MariaDB's word for the one that was prepared last.
+    pub fn meant(&self, id: u32) -> u32 {
+        if id == u32::MAX { self.last_prepared } else { id }
+    }
+
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
     #[inline]
     pub fn spot(
@@ -241,7 +251,7 @@ impl Session {
     /// The command at hand executes a prepared statement; `whole` is its payload, if it is all there.
     pub(crate) fn tally_execution(&mut self, id: Option<u32>, whole: Option<&[u8]>) {
         let flags = self.client_caps;
-        let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
+        let id = id.map(|id| self.tally.meant(id));
         let kept = id.and_then(|id| Some((id, self.statements.get_mut(&id)?)));
         let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long })) = kept else {
             return;
@@ -266,7 +276,7 @@ impl Session {
 
     /// The command at hand sends a value of a prepared statement ahead.
     pub(crate) fn tally_long_data(&mut self, id: Option<u32>) {
-        let id = id.map(|id| if id == u32::MAX { self.tally.last_prepared } else { id });
+        let id = id.map(|id| self.tally.meant(id));
         if let Some(kept) = id.and_then(|id| self.statements.get_mut(&id)) {
             kept.is_long = true;
         }

@@ -185,6 +185,8 @@ impl Session {
         let named = self.client_caps & caps::QUERY_ATTRIBUTES != 0;
         let execute = Execute::parse(payload, statement.params(), self.client_caps).ok()?;
         let types = statement.types().cloned();
+        // MariaDB knows no types of "the last one" but those that come with it.
+        let untyped = execute.id == u32::MAX && statement.params() > 0 && execute.types.is_none();
         let then = statement.key().prepare_state(&sharing.wanted);
         let refusal = if self.client_caps & caps::MARIADB_CACHE_METADATA != 0 {
             // A client from before the first such rule, whose answers may lack their columns.
@@ -193,7 +195,7 @@ impl Session {
             Some(Refusal::Cursor)
         } else if statement.has_long_data() || statement.key().is_bound() || !then.same_as(&sharing.wanted) {
             Some(Refusal::SessionUnknown)
-        } else if statement.is_rebound() && self.server.family == ServerFamily::MySql {
+        } else if untyped || statement.is_rebound() && self.server.family == ServerFamily::MySql {
             // It reads values as the types that were bound first.
             Some(Refusal::SessionUnknown)
         } else if types.as_ref().is_some_and(|types| has_type(types, named, TYPE_TIME)) {

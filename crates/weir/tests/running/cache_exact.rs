@@ -372,3 +372,33 @@ async fn what_changes_a_table_ends_what_came_out_of_views_on_it() {
         }
     }
 }
+
+/// MariaDB: what "the statement prepared last" binds has the types that come with it, and no older ones.
+#[tokio::test]
+async fn the_statement_prepared_last_is_refused_without_types_whatever_is_kept() {
+    let server = server(Flavor::MariaDb);
+    for (mode, name) in MODES.iter().zip(["ca_typeless_t", "ca_typeless_s"]) {
+        table(&server, name).await;
+        let weir = sharing(&server, 4, mode, ALL);
+        let [mut client] = clients(&weir, name).await;
+        let mut direct = app(server.addr()).database(name).connect().await.unwrap();
+        let (last, id) = (u32::MAX, [command::Param::Int(1)]);
+        let mut told = Vec::new();
+        for client in [&mut direct, &mut client] {
+            change(&server, &format!("UPDATE {name}.t SET v='one' WHERE id=1")).await;
+            client.prepare("SELECT v FROM t WHERE id=?").await.unwrap();
+            let mut rows = Vec::new();
+            // The first one tells how many columns there are, and the second is kept.
+            for v in ["one", "changed", "changed"] {
+                rows.extend(execute(client, last, &id, true).await.rows().map(|row| row[3..].to_vec()));
+                change(&server, &format!("UPDATE {name}.t SET v='{v}' WHERE id=1")).await;
+            }
+            let refused = execute(client, last, &id, false).await;
+            told.push((rows, refused.err().map(|err| err.code)));
+        }
+        let rows = |all: [&str; 3]| all.map(|v| v.as_bytes().to_vec()).to_vec();
+        assert_eq!(told[0].0, rows(["one", "one", "changed"]), "{mode}");
+        assert_eq!(told[1].0, rows(["one", "one", "one"]), "{mode}: it is kept");
+        assert!(told[0].1.is_some() && told[0].1 == told[1].1, "{mode}: {told:?}");
+    }
+}

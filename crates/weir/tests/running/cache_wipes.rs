@@ -112,6 +112,30 @@ async fn what_stands_behind_a_long_text_counts_where_several_statements_were_swi
     }
 }
 
+/// MariaDB's clients execute the statement that they have prepared last without its number.
+#[tokio::test]
+async fn what_is_executed_as_the_statement_prepared_last_takes_out_what_it_changes() {
+    let server = server(Flavor::MariaDb);
+    for (mode, name) in MODES.iter().zip(["ca_last_t", "ca_last_s"]) {
+        for analytics in ["", "[analytics]\nenabled = false\n"] {
+            for rules in [ALL.to_owned(), only("app")] {
+                table(&server, name).await;
+                let user = another(&server, name, name).await;
+                let weir = sharing(&server, 8, mode, &format!("{analytics}{user}{rules}"));
+                let [mut client] = clients(&weir, name).await;
+                let mut other = login(&weir, name, name).await;
+                other.prepare("ALTER TABLE t ADD COLUMN w INT").await.unwrap();
+                assert_eq!(value(&mut client, 1).await, "one", "{mode}");
+                change(&server, &format!("UPDATE {name}.t SET v='changed' WHERE id=1")).await;
+                assert_eq!(value(&mut client, 1).await, "one", "{mode}: it is kept");
+                let done = execute(&mut other, u32::MAX, &[], true).await;
+                assert_eq!(done.err(), None, "{mode}");
+                assert_eq!(value(&mut client, 1).await, "changed", "{mode} {analytics} {rules}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_is_followed_takes_out_what_it_changes_in_the_middle_of_other_things() {
     for (flavor, server) in &both() {
