@@ -95,11 +95,13 @@ impl Session {
             return Ok(Cached::Ask);
         }
         if let Some(flight) = sharing.cache.flight.take() {
-            let InFlight { waiting, wish, over, .. } = *flight;
+            let InFlight { waiting, mut wish, over, .. } = *flight;
             return match over {
                 Some(waited) => self.landed(cx, (command, len), wish, waited),
                 None => {
                     waiting.lose_patience();
+                    // It may have been taken away meanwhile.
+                    wish.granted = self.may_read(&wish.cache, &wish.judged);
                     self.look_up(cx, (command, len), payload, wish, Patience::Lost)
                 }
             };
@@ -266,7 +268,35 @@ impl Session {
         entry: &Arc<Entry>,
     ) -> Result<Cached, Exit> {
         self.begin(command, shape(command));
-        self.take_served(command, entry);
+        let mode = self.lex_mode();
+        if let Some(sharing) = &mut self.sharing {
+            sharing.doing = match command {
+                com::STMT_EXECUTE => sharing.doing_prepared(mode),
+                _ => sharing.read.take().unwrap_or(Doing::Command(com::SLEEP)),
+            };
+        }
+        self.send_served(cx, command, len, entry)?;
+        Ok(Cached::Answered)
+    }
+
+    /// Answers the statement under way, which has failed, with what a server has answered before.
+    pub(crate) fn serve_instead(&mut self, cx: &mut Context<'_>, entry: &Arc<Entry>) -> Result<(), Exit> {
+        // Nothing of its error is left.
+        self.walker.begin(self.current.shape);
+        self.send_served(cx, self.current.command, self.current.bytes_in as usize, entry)?;
+        self.current.ended = Instant::now();
+        Ok(())
+    }
+
+    /// Answers the statement that the session is about with this.
+    fn send_served(
+        &mut self,
+        cx: &mut Context<'_>,
+        command: u8,
+        len: usize,
+        entry: &Arc<Entry>,
+    ) -> Result<(), Exit> {
+        self.take_served(entry);
         self.tally.served(entry.about().rows, entry.about().server_time);
         let packets = entry.packets();
         match packets.whole() {
@@ -281,18 +311,14 @@ impl Session {
                 }
             }
         }
-        Ok(Cached::Answered)
+        Ok(())
     }
 
-    fn take_served(&mut self, command: u8, entry: &Entry) {
-        let (mode, server) = (self.lex_mode(), self.server_kind());
+    fn take_served(&mut self, entry: &Entry) {
+        let server = self.server_kind();
         let about = entry.about();
         self.walker.set_status(about.status);
         let Some(sharing) = &mut self.sharing else { return };
-        sharing.doing = match command {
-            com::STMT_EXECUTE => sharing.doing_prepared(mode),
-            _ => sharing.read.take().unwrap_or(Doing::Command(com::SLEEP)),
-        };
         let outcome = Outcome::Rows { status: about.status, rows: about.rows, warnings: 0 };
         sharing.as_if_run(outcome, server, |leftovers| {
             if let Some(found_rows) = about.found_rows {

@@ -289,7 +289,7 @@ impl Session {
         {
             self.drop_link();
             self.phase = Phase::Idle;
-            self.serve(cx, self.current.command, self.current.bytes_in as usize, &entry)?;
+            self.serve_instead(cx, &entry)?;
             return Ok(Turn::Moved);
         }
         Err(self.server_gone(reason))
@@ -309,7 +309,7 @@ impl Session {
         if let Some(sharing) = &mut self.sharing {
             sharing.unclean = true;
         }
-        self.serve(cx, self.current.command, self.current.bytes_in as usize, &entry)?;
+        self.serve_instead(cx, &entry)?;
         Ok(true)
     }
 

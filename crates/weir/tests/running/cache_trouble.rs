@@ -147,3 +147,77 @@ async fn a_tagged_statement_is_not_served_what_its_tag_does_not_find() {
         assert_eq!(row(&mut client, plain).await, "changed", "{flavor:?}: who has no tag asks for none");
     }
 }
+
+/// An answer that stands in for one that has failed leaves what a run of it would have left, and took as long as its client waited.
+#[tokio::test]
+async fn what_stands_in_for_a_failed_answer_counts_as_a_run() {
+    const UNION: &str = "SELECT 1 UNION SELECT 2";
+    const READ: &str = "SELECT v FROM t";
+    let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1s\", stale_if_error = \"1h\"");
+    let served = "weir_cache_stale_served_total{rule=\"all\"}";
+    let seconds = "weir_client_command_seconds_sum";
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_stands_in_t", "ca_stands_in_s"]) {
+            table(server, name).await;
+            let at = format!("{flavor:?} {mode}");
+            let relay = Relay::start(server.addr()).await.unwrap();
+            let weir =
+                Weir::config(sharing_config(&relay.addr().to_string(), 4, mode, &rules)).start().unwrap();
+            weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+            let [mut client] = clients(&weir, name).await;
+            client.run("SET lock_wait_timeout=1").await.unwrap();
+            let prepared = client.prepare("SELECT v FROM t WHERE id<9").await.unwrap().id;
+            let ask = async |client: &mut Client, prepared: Option<u32>| {
+                let answer = match prepared {
+                    Some(id) => execute(client, id, &[], true).await,
+                    None => client.run(READ).await.unwrap(),
+                };
+                assert_eq!(answer.rows().count(), 3, "{at}: {answer:?}");
+            };
+            let mut admin = app(server.addr()).database(name).connect().await.unwrap();
+            for how in [None, Some(prepared)] {
+                ask(&mut client, how).await;
+            }
+            // The questions behind the answers are over.
+            shown(&mut client, "client_id").await;
+            admin.run("LOCK TABLES t WRITE").await.unwrap();
+            for how in [None, Some(prepared)] {
+                let before = metric(&weir, served).await;
+                until("what it was told is too old", async || {
+                    client.run(UNION).await.unwrap();
+                    let took = metric(&weir, seconds).await;
+                    ask(&mut client, how).await;
+                    assert_eq!(row(&mut client, "SELECT FOUND_ROWS()").await, "3", "{at} {how:?}");
+                    let is_old = metric(&weir, served).await > before;
+                    // It has waited for the lock.
+                    assert!(!is_old || metric(&weir, seconds).await - took >= 0.9, "{at} {how:?}");
+                    is_old.then_some(())
+                })
+                .await;
+            }
+            if *mode == MODES[1] {
+                // A client's own connection is not replaced.
+                continue;
+            }
+            client.run("SET lock_wait_timeout=1000").await.unwrap();
+            for how in [None, Some(prepared)] {
+                client.run(UNION).await.unwrap();
+                let (of, like) = ("information_schema.PROCESSLIST", "INFO LIKE 'SELECT v FROM t%'");
+                let runs = format!("SELECT COALESCE(MAX(ID), 0) FROM {of} WHERE DB='{name}' AND {like}");
+                let cut = async {
+                    let id = until("it runs", async || {
+                        let id = row(&mut admin, &runs).await;
+                        (id != "0").then_some(id)
+                    })
+                    .await;
+                    relay.drop_connections();
+                    // It would wait on, and nobody for it.
+                    admin.run(&format!("KILL {id}")).await.unwrap();
+                    until("it is over", async || (row(&mut admin, &runs).await == "0").then_some(())).await;
+                };
+                tokio::join!(ask(&mut client, how), cut);
+                assert_eq!(row(&mut client, "SELECT FOUND_ROWS()").await, "3", "{at} {how:?}: cut");
+            }
+        }
+    }
+}
