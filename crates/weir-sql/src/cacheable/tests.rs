@@ -91,6 +91,8 @@ fn what_writes_name() {
         ("RENAME TABLE t TO u, v TO s.w", "t u v s.w"),
         ("ALTER TABLE t ADD COLUMN a INT", "t"),
         ("ALTER TABLE t RENAME TO u", "t ?"),
+        ("ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES LESS THAN (2)", "t ?"),
+        ("ALTER TABLE t CONVERT PARTITION p TO TABLE u", "t ?"),
         ("CREATE TABLE IF NOT EXISTS s.t (a INT)", "s.t"),
         ("CREATE TEMPORARY TABLE t SELECT * FROM u", "t"),
         ("CREATE VIEW v AS SELECT 1", "?"),

@@ -92,10 +92,10 @@ impl Targets<'_, '_> {
         }
     }
 
-    /// `RENAME [TO | AS] b`, and partitions that change places with a table.
+    /// `RENAME [TO | AS] b`, partitions that change places with a table, and `CONVERT TABLE b TO PARTITION` and back.
     fn new_name(&mut self) {
         while let Some(token) = self.next() {
-            if is_word(self.cursor, token, b"rename") || is_word(self.cursor, token, b"exchange") {
+            if [&b"rename"[..], b"exchange", b"convert"].iter().any(|w| is_word(self.cursor, token, w)) {
                 self.found.unsure = true;
             }
         }

@@ -136,6 +136,27 @@ async fn what_is_executed_as_the_statement_prepared_last_takes_out_what_it_chang
     }
 }
 
+/// MariaDB makes a table a partition of another one, and back.
+#[tokio::test]
+async fn a_table_that_becomes_a_partition_is_read_no_more() {
+    let server = server(Flavor::MariaDb);
+    for (mode, name) in MODES.iter().zip(["ca_convert_t", "ca_convert_s"]) {
+        let of_partitions =
+            "CREATE TABLE p (i INT) PARTITION BY RANGE (i) (PARTITION p0 VALUES LESS THAN (10))";
+        let all = [of_partitions, "CREATE TABLE n (i INT)", "INSERT INTO n VALUES (11)"];
+        database(&server, name, &all).await;
+        let weir = sharing(&server, 8, mode, ALL);
+        let [mut client, mut other] = clients(&weir, name).await;
+        assert_eq!(row(&mut client, "SELECT i FROM n").await, "11", "{mode}");
+        change(&server, &format!("UPDATE {name}.n SET i=12")).await;
+        assert_eq!(row(&mut client, "SELECT i FROM n").await, "11", "{mode}: it is kept");
+        let convert = "ALTER TABLE p CONVERT TABLE n TO PARTITION p1 VALUES LESS THAN (20)";
+        other.run(convert).await.unwrap();
+        let gone = client.query("SELECT i FROM n").await.unwrap();
+        assert_eq!(gone.err().map(|err| err.code), Some(1146), "{mode}");
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_is_followed_takes_out_what_it_changes_in_the_middle_of_other_things() {
     for (flavor, server) in &both() {
