@@ -4,13 +4,13 @@ use crate::backend::Backend;
 use crate::codes::QUERY_INTERRUPTED;
 use crate::doing::Doing;
 use crate::down::SERVER_LOST;
-use crate::exchange::{Answer, exchange};
+use crate::exchange::Answer;
 use crate::link::{Lease, Link, UsedBy};
 use crate::login::is_access_denied;
 use crate::open::connect;
-use crate::question::{clean, query, read_state};
+use crate::question::{clean, own, query, read_state};
 use crate::session::{Exit, Session};
-use crate::sharing::{Sharing, Wait, login_schema, plan};
+use crate::sharing::{Sharing, Wait, plan};
 use crate::worker::Worker;
 use std::future::poll_fn;
 use std::io;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
 use weir_model::{CloseReason, ServerFamily};
 use weir_pool::{ConnectError, Found, Grant, LoginRequest, ServerConnection};
-use weir_session::{Next, Plan, Send, State, Step, synced};
+use weir_session::{Next, Plan, Schema, Send, State, Step, synced};
 use weir_wire::caps;
 use weir_wire::command::{self as com, Shape, shape};
 use weir_wire::packet::ErrPacket;
@@ -389,7 +389,7 @@ async fn run_step(session: &mut Session, step: &Step) -> io::Result<Result<u16, 
     let answer = match &step.send {
         Send::InitDb(name) => {
             let payload = [&[com::INIT_DB][..], name].concat();
-            exchange(&mut session.server, &payload, Shape::Single).await?
+            own(&mut session.server, &payload, Shape::Single).await?
         }
         Send::Query(sql) => query(&mut session.server, sql).await?,
     };
@@ -402,7 +402,7 @@ async fn run_step(session: &mut Session, step: &Step) -> io::Result<Result<u16, 
 
 /// COM_RESET_CONNECTION, and what the connection is like after it.
 async fn reset(session: &mut Session, payload: &[u8]) -> Result<(), Trouble> {
-    if let Answer::Refused(err) = exchange(&mut session.server, payload, Shape::Single).await? {
+    if let Answer::Refused(err) = own(&mut session.server, payload, Shape::Single).await? {
         return Err(io::Error::other(String::from_utf8_lossy(&err.message).into_owned()).into());
     }
     anew(session).await
@@ -461,4 +461,12 @@ pub(crate) async fn change_link_user(
         renumber.restart();
     }
     changed
+}
+
+/// The schema that a login can name: in ASCII, for its character set is not agreed yet.
+fn login_schema(state: &State) -> Option<Vec<u8>> {
+    match state.schema() {
+        Schema::Known(name) if name.is_ascii() => Some(name.to_vec()),
+        _ => None,
+    }
 }

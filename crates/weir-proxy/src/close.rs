@@ -1,17 +1,51 @@
 //! The last step: ending connections so that what was said last arrives.
 
+use crate::session::{Phase, Session};
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 use weir_net::{Stream, send_before_close, with_scratch, write_all};
 use weir_wire::command;
+use weir_wire::frame::put_packet;
+use weir_wire::packet::ErrPacket;
+
+/// How long a client is given to take a last error.
+const TELL: Duration = Duration::from_secs(1);
 
 /// How long a client is given to take an error before its connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Bytes read and dropped while lingering; a client that sends more is not listening.
 const LINGER_BYTES: usize = 1 << 20;
+
+impl Session {
+    /// Sends a last error, if the bytes sent so far allow for one, and closes the client's connection gently.
+    pub(crate) async fn tell(&mut self, err: &ErrPacket) {
+        self.worker.stats().own_error(err.code);
+        let client = self.client.take();
+        let mut bytes = Vec::new();
+        if self.walker.at_boundary() {
+            let seq = match (self.phase, &self.server.renumber) {
+                _ if self.has_behind() => 0,
+                (Phase::Idle, _) => u8::from(self.has_command),
+                (_, Some(renumber)) => renumber.next(self.current.bytes_in),
+                (_, None) => self.walker.next_seq(),
+            };
+            bytes = self.to_client.take();
+            put_packet(&mut bytes, seq, &err.to_payload());
+        }
+        last_words(client, &bytes).await;
+    }
+}
+
+/// Sends this, and closes the client's connection gently.
+pub(crate) async fn last_words(mut client: Stream, bytes: &[u8]) {
+    // A client that takes nothing is not told.
+    if matches!(timeout(TELL, write_all(&mut client, bytes)).await, Ok(Ok(()))) {
+        linger(client).await;
+    }
+}
 
 /// Closes after an error was sent: closing a socket with unread bytes resets it, and a reset overtakes the error.
 /// So the sending side is ended first, and what the client still sends is read and dropped for a moment.

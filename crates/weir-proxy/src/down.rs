@@ -247,7 +247,8 @@ impl Session {
                 self.tally.prepared_another();
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
-            self.charset = charset;
+            let known = self.sharing.as_ref().and_then(|sharing| sharing.client_charset());
+            self.charset = known.unwrap_or(charset);
         }
     }
 

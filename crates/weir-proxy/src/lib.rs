@@ -74,6 +74,7 @@ mod tally;
 mod texts;
 mod tracker;
 mod unsent;
+mod untold;
 mod up;
 mod users;
 mod vanish;

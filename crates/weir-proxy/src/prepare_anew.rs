@@ -172,7 +172,13 @@ async fn take(
 ) -> Result<Result<(), ErrPacket>, Trouble> {
     let (id, warnings) = match answer {
         Answer::Prepared { id, warnings } => (id, warnings),
-        Answer::Refused(err) => return Ok(Err(err)),
+        Answer::Refused(err) => {
+            if let Some(sharing) = &mut session.sharing {
+                // The server has no "last one" any more.
+                sharing.last_prepared = 0;
+            }
+            return Ok(Err(err));
+        }
         Answer::Done { .. } => return Err(io::Error::other("the answer to COM_STMT_PREPARE").into()),
     };
     if interrupted {

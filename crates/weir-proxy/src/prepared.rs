@@ -104,6 +104,11 @@ impl Session {
         payload: &[u8],
         len: usize,
     ) -> Result<Option<Handled>, Exit> {
+        if command == com::STMT_RESET
+            && let Some(sharing) = &mut self.sharing
+        {
+            sharing.untold.forget(sharing.statements.resolve(id));
+        }
         match command {
             com::STMT_CLOSE => {
                 self.close_statement(id);
@@ -121,8 +126,10 @@ impl Session {
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE if !self.has_statement(id) => {
                 return self.unknown_statement(payload).map(Some);
             }
+            com::STMT_SEND_LONG_DATA if self.drops_more(id) => return Ok(Some(Handled::Done)),
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
-                if let Err(err) = self.bind(id, payload) {
+                let untold = self.sharing.as_mut().and_then(|sharing| sharing.take_untold(id));
+                if let Err(err) = untold.map_or(Ok(()), Err).and_then(|()| self.bind(id, payload)) {
                     self.refuse_command(cx, command, len, &err)?;
                     return Ok(Some(Handled::Done));
                 }
@@ -162,6 +169,9 @@ impl Session {
         len: usize,
         err: &ErrPacket,
     ) -> Result<Handled, Exit> {
+        if self.leaves_untold(command, err) {
+            return Ok(Handled::Done);
+        }
         if matches!(com::shape(command), Shape::None) {
             // There is no answer to put it in, and what follows would run without this.
             return Err(Exit::Close(weir_model::CloseReason::ServerGone));
@@ -183,10 +193,13 @@ impl Session {
         if !of_statements || self.server.family != ServerFamily::MariaDb || self.has_statement(u32::MAX) {
             return Ok(false);
         }
+        if command == com::STMT_SEND_LONG_DATA && self.sharing.as_ref().is_some_and(|s| s.partial) {
+            // The rest of it comes, and the server drops it with this.
+            return Ok(false);
+        }
         if command == com::STMT_SEND_LONG_DATA {
-            // It has no answer, and the server drops it.
-            self.begin(command, Shape::None);
-            self.after_request();
+            // The server drops it.
+            self.drop_long_data();
             return Ok(true);
         }
         let err = unknown(u32::MAX, command, self.server.family);
@@ -207,7 +220,8 @@ impl Session {
             return Ok(Handled::Wait);
         }
         let id = payload.get(1..).and_then(statement_id).unwrap_or_default();
-        let taken = |sharing: &Sharing| sharing.prepared.has_id(id) || sharing.to_close.contains(&id);
+        let last = id == u32::MAX && self.server.family == ServerFamily::MariaDb;
+        let taken = |sharing: &Sharing| last || sharing.prepared.has_id(id) || sharing.to_close.contains(&id);
         if !self.sharing.as_ref().is_some_and(|sharing| taken(sharing)) {
             return Ok(Handled::Pass);
         }
@@ -274,6 +288,7 @@ impl Session {
         self.ruled.closed(id);
         let Some(sharing) = &mut self.sharing else { return };
         sharing.plain.remove(&id);
+        sharing.untold.forget(id);
         let used = sharing.statements.get(id).is_ok_and(|s| s.has_long_data() || s.has_cursor());
         if let Some(closed) = sharing.statements.close(id)
             && (used || closed.key().is_bound())
@@ -349,7 +364,7 @@ impl Session {
                 begun(&packet, bytes).map(Handled::Packet).ok_or_else(err)
             }
             // The rest of what was refused would be taken for commands.
-            Handled::Done => Err(Exit::Close(weir_model::CloseReason::ServerUnreachable)),
+            Handled::Done => Err(Exit::Told(weir_model::CloseReason::Denied)),
             other => Ok(other),
         }
     }

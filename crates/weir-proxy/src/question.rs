@@ -1,6 +1,7 @@
 //! Questions of Weir's own to a server, on a connection on which nothing else is under way.
 
 use crate::backend::Backend;
+use crate::codes::QUERY_INTERRUPTED;
 use crate::exchange::{Answer, exchange};
 use crate::sharing::kind_of;
 use crate::worker::Worker;
@@ -72,7 +73,16 @@ pub(crate) async fn clean(server: &mut Backend) -> io::Result<()> {
 
 pub(crate) async fn query(server: &mut Backend, sql: &[u8]) -> io::Result<Answer> {
     let payload = query_payload(server.caps, sql);
-    exchange(server, &payload, Shape::Query).await
+    own(server, &payload, Shape::Query).await
+}
+
+/// Sends a command of Weir's own that may as well be sent twice. A KILL QUERY that comes just behind the client's statement may
+/// meet it: nobody has meant this one, and the server has forgotten the KILL then.
+pub(crate) async fn own(server: &mut Backend, payload: &[u8], shape: Shape) -> io::Result<Answer> {
+    match exchange(server, payload, shape).await? {
+        Answer::Refused(err) if err.code == QUERY_INTERRUPTED => exchange(server, payload, shape).await,
+        answer => Ok(answer),
+    }
 }
 
 /// A COM_QUERY without attributes.

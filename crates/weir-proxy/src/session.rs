@@ -43,22 +43,18 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
-use tokio::time::{Sleep, timeout};
+use std::time::Instant;
+use tokio::time::Sleep;
 use weir_auth::Secret;
 use weir_model::{CloseReason, Limits, ServerFamily};
 use weir_net::Stream;
 use weir_sql::{CharsetClass, LexMode, StatementKind};
 use weir_wire::caps::Caps;
 use weir_wire::command::Shape;
-use weir_wire::frame::put_packet;
 use weir_wire::greeting::Nonce;
 use weir_wire::packet::{ErrPacket, status};
 use weir_wire::request::Span;
 use weir_wire::response::Walker;
-
-/// How long a client is given to take a last error.
-const TELL: Duration = Duration::from_secs(1);
 
 /// Where the conversation is. `up.rs` and `down.rs` move it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +85,8 @@ pub(crate) enum Exit {
     Close(CloseReason),
     /// The session is over, and the client is told why.
     Tell(CloseReason, ErrPacket),
+    /// The same, and what it is told waits for it already.
+    Told(CloseReason),
     /// The client asks for COM_CHANGE_USER; the payload without its command byte.
     ChangeUser(Vec<u8>),
     /// The client is gone while a request is under way.
@@ -314,7 +312,7 @@ impl Session {
                     }
                 }
                 Exit::Vanished => break Box::pin(vanish(&mut session)).await,
-                exit @ (Exit::Tell(..) | Exit::Close(_)) => break session.end(exit).await,
+                exit @ (Exit::Tell(..) | Exit::Told(_) | Exit::Close(_)) => break session.end(exit).await,
             }
         };
         session.changed_unknown();
@@ -364,6 +362,11 @@ impl Session {
                 if reason == CloseReason::ServerTimeout {
                     Box::pin(self.kill_own()).await;
                 }
+                reason
+            }
+            Exit::Told(reason) => {
+                let bytes = self.to_client.take();
+                Box::pin(crate::close::last_words(self.client.take(), &bytes)).await;
                 reason
             }
             Exit::Close(reason) => reason,
@@ -446,27 +449,6 @@ impl Session {
         };
         let err = ErrPacket::new(1053, b"08S01", text);
         Exit::Tell(CloseReason::Draining, err)
-    }
-
-    /// Sends a last error, if the bytes sent so far allow for one, and closes the client's connection gently.
-    async fn tell(&mut self, err: &ErrPacket) {
-        self.worker.stats().own_error(err.code);
-        let mut client = self.client.take();
-        if self.walker.at_boundary() {
-            let seq = match (self.phase, &self.server.renumber) {
-                _ if self.has_behind() => 0,
-                (Phase::Idle, _) => u8::from(self.has_command),
-                (_, Some(renumber)) => renumber.next(self.current.bytes_in),
-                (_, None) => self.walker.next_seq(),
-            };
-            let mut bytes = self.to_client.take();
-            put_packet(&mut bytes, seq, &err.to_payload());
-            // A client that takes nothing is not told.
-            if !matches!(timeout(TELL, weir_net::write_all(&mut client, &bytes)).await, Ok(Ok(()))) {
-                return;
-            }
-        }
-        crate::close::linger(client).await;
     }
 
     /// How the server splits a statement of this session into tokens.

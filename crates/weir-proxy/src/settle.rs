@@ -9,8 +9,7 @@ use std::future::poll_fn;
 use std::io;
 use tokio::time::timeout;
 use weir_model::{CloseReason, ServerFamily};
-use weir_session::{Plan, State, Variable};
-use weir_sql::CharsetClass;
+use weir_session::{Plan, State};
 
 /// Reads back what only the connection knows, before it is given back.
 pub(crate) async fn settle(session: &mut Session) -> Result<(), Exit> {
@@ -34,6 +33,7 @@ async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::R
     sharing.wanted = read.clone();
     if rebase == Rebase::ChangeUser {
         sharing.login = Some(read);
+        sharing.keep_for_null_ids();
         return Ok(());
     }
     if session.server.family == ServerFamily::MariaDb {
@@ -43,8 +43,8 @@ async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::R
             None => sharing.login = Some(read.clone()),
         }
     }
-    if let Some(name) = sharing.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten() {
-        session.charset = CharsetClass::from_name(name);
+    if let Some(charset) = sharing.client_charset() {
+        session.charset = charset;
     }
     sharing.actual = Some(read);
     let planned = plan(sharing, &session.worker.learned.lock().memory);
@@ -55,6 +55,7 @@ async fn start_anew(session: &mut Session, rebase: Rebase, read: State) -> io::R
     }
     if let Some(sharing) = &mut session.sharing {
         sharing.actual = None;
+        sharing.keep_for_null_ids();
     }
     Ok(())
 }
@@ -114,6 +115,10 @@ async fn read_state_back(session: &mut Session) -> io::Result<()> {
     let values = ask(&mut session.server, sharing.wanted.read_back_text().as_bytes()).await?;
     let row: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
     sharing.wanted.read_back(&row).map_err(io::Error::other)?;
+    if let Some(charset) = sharing.client_charset() {
+        // What a statement has made of it was a guess.
+        session.charset = charset;
+    }
     sharing.pins.level(weir_session::PinReason::StateUnknown, false);
     sharing.keep_for_null_ids();
     Ok(())

@@ -10,16 +10,17 @@ use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
 use crate::session::{Noted, Session};
 use crate::tracker::{Tracker, is_of_the_session};
+use crate::untold::Untold;
 use crate::writes::Alters;
 use std::collections::HashMap;
 use std::time::Instant;
 use weir_model::ServerFamily;
 use weir_pool::{Grant, Need, Waiting};
 use weir_session::{
-    ClientStatements, InsertId, Leftovers, Next, PinReason, PinSet, Pins, Place, Plan, Reads, Schema, Server,
+    ClientStatements, InsertId, Leftovers, Next, PinReason, PinSet, Pins, Place, Plan, Reads, Server,
     ServerStatements, State, Statement, Variable, plan_sync,
 };
-use weir_sql::{Facts, LexMode, StatementKind, Transaction};
+use weir_sql::{CharsetClass, Facts, LexMode, StatementKind, Transaction};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 use weir_wire::response::Walker;
@@ -110,6 +111,8 @@ pub(crate) struct Sharing {
     pub last_prepared: u32,
     /// The client's id of the prepared statement that the command at hand is about.
     pub executing: Option<u32>,
+    /// What their next executions are refused with.
+    pub untold: Untold,
     /// What executions of the client's statements are, by its ids, and how the text was read.
     pub plain: HashMap<u32, (LexMode, Doing), foldhash::fast::RandomState>,
 }
@@ -193,6 +196,7 @@ impl Sharing {
             patch: false,
             last_prepared: 0,
             executing: None,
+            untold: Untold::default(),
             plain: HashMap::default(),
         };
         new.keep_for_null_ids();
@@ -344,6 +348,11 @@ impl Sharing {
         self.fit = false;
     }
 
+    /// How the server reads the client's statements, as far as it is known.
+    pub fn client_charset(&self) -> Option<CharsetClass> {
+        self.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten().map(CharsetClass::from_name)
+    }
+
     /// COM_RESET_CONNECTION was carried out.
     fn was_reset(&mut self) {
         self.pins.reset();
@@ -366,6 +375,7 @@ impl Sharing {
         self.prepared.clear();
         self.to_close.clear();
         self.plain.clear();
+        self.untold.clear();
         self.executing = None;
     }
 
@@ -461,7 +471,11 @@ impl Session {
             if named {
                 sharing.login = None;
             }
-            // MariaDB counts refused changes and takes no more after three; no reset clears that.
+            // MariaDB has begun anew before it judged who it is, and goes on so.
+            sharing.forget_statements();
+            sharing.wanted.forget_all();
+            (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));
+            // It counts refused changes and takes no more after three; no reset clears that.
             sharing.switched = true;
             sharing.pins.add(PinReason::UnknownStatement.into());
             sharing.fit = false;
@@ -474,14 +488,6 @@ pub(crate) fn plan(sharing: &Sharing, memory: &weir_session::Memory) -> Plan {
     match &sharing.actual {
         Some(actual) => plan_sync(&sharing.wanted, actual, memory),
         None => Plan::Nothing,
-    }
-}
-
-/// The schema that a login can name: in ASCII, for its character set is not agreed yet.
-pub(crate) fn login_schema(state: &State) -> Option<Vec<u8>> {
-    match state.schema() {
-        Schema::Known(name) if name.is_ascii() => Some(name.to_vec()),
-        _ => None,
     }
 }
 

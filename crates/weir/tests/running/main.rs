@@ -63,6 +63,7 @@ mod sharing_statements;
 mod sharing_storm;
 mod sharing_tracking;
 mod sharing_turns;
+mod sharing_untold;
 mod sharing_users;
 mod shutdown;
 mod statements;

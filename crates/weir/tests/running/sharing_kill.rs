@@ -317,3 +317,36 @@ async fn p43_kill_query_ends_the_command_that_waits_for_others_to_leave() {
         other.run("COMMIT").await.unwrap();
     }
 }
+
+/// What Weir asks between two statements is nobody's, and a KILL QUERY that comes late ends nothing.
+#[tokio::test]
+async fn p43_a_kill_query_behind_its_statement_leaves_the_session() {
+    for (flavor, server) in &both() {
+        database(server, "sh_behind", &["CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)"]).await;
+        let weir = sharing(server, 1, "", "");
+        let [mut one] = clients(&weir, "sh_behind").await;
+        let mut killer = app(server.addr()).connect().await.unwrap();
+        let id = row(
+            &mut killer,
+            "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE DB = 'sh_behind'",
+        )
+        .await;
+        let kill = format!("KILL QUERY {id}");
+        for i in 0..1000 {
+            one.send(command::QUERY, b"INSERT INTO t VALUES ()").await.unwrap();
+            let response = if i % 2 == 0 {
+                killer.send(command::QUERY, kill.as_bytes()).await.unwrap();
+                one.receive(command::QUERY).await.unwrap()
+            } else {
+                let response = one.receive(command::QUERY).await.unwrap();
+                killer.send(command::QUERY, kill.as_bytes()).await.unwrap();
+                response
+            };
+            killer.receive(command::QUERY).await.unwrap();
+            let fine = response.err().is_none_or(|err| err.code == 1317);
+            assert!(fine && !response.closed, "{flavor:?} {i}: {response:?}");
+            let own = one.query("SELECT LAST_INSERT_ID()").await.unwrap();
+            assert!(own.err().is_none() && !own.closed, "{flavor:?} {i}: {own:?}");
+        }
+    }
+}

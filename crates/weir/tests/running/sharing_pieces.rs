@@ -175,3 +175,111 @@ async fn flags_of_the_optimizer_are_each_sessions_own() {
         assert!(told.contains("index_merge=on") && told.contains("mrr=on"), "{flavor:?} {told}");
     }
 }
+
+/// A client that sends more than it may be told no reads its error behind that, not the end of its connection.
+#[tokio::test]
+async fn what_is_refused_in_pieces_has_its_error_before_the_end() {
+    for (flavor, server) in &both() {
+        database(server, "sh_refused", &[]).await;
+        let limits = "[limits]\nauth_failure_delay = \"20ms\"\nstatement_memory = 0\n";
+        let weir = sharing(server, 2, "", limits);
+        for _ in 0..5 {
+            let [mut one] = clients(&weir, "sh_refused").await;
+            let sql = format!("SELECT 1 IN (?{})", ",?".repeat(59_999));
+            let id = one.prepare(&sql).await.unwrap().id;
+            let params = vec![Param::Text("12345678".to_owned()); 60_000];
+            let answer = execute(&mut one, id, &params, true).await;
+            let err = answer.err().unwrap_or_else(|| panic!("{flavor:?}: {answer:?}"));
+            assert_eq!(err.code, 1153, "{flavor:?}: {err}");
+            numbered(&answer, 1);
+            assert!(one.stream().read_packet().await.unwrap().is_none(), "{flavor:?}: it goes on");
+        }
+        let closed = metric(&weir, "weir_client_closed_total{reason=\"denied\"}").await;
+        assert_eq!(closed, 5.0, "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn long_data_for_no_last_statement_is_dropped() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "sh_dropped", &ROWS).await;
+    let weir = sharing(&server, 1, "", "");
+    let [one, mut other] = clients(&weir, "sh_dropped").await;
+    let direct = app(server.addr()).database("sh_dropped").connect().await.unwrap();
+    // On the connection the last one is another client's.
+    let id = other.prepare("SELECT LENGTH(?)").await.unwrap().id;
+    for mut client in [direct, one] {
+        let data = command::long_data(u32::MAX, 0, &vec![b'x'; 500_000]);
+        client.send(command::STMT_SEND_LONG_DATA, &data).await.unwrap();
+        assert_eq!(row(&mut client, "SELECT 'it goes on'").await, "it goes on");
+    }
+    let answer = execute(&mut other, id, &[Param::Text("abc".to_owned())], true).await;
+    assert_eq!(answer.rows().next().map(|row| row[2]), Some(3), "{answer:?}");
+}
+
+#[tokio::test]
+async fn the_last_statement_outlives_one_that_cannot_be_prepared_again() {
+    let server = server(Flavor::MariaDb);
+    let weir = sharing(&server, 8, "", "");
+    for addr in [server.addr(), weir.addr()] {
+        database(&server, "sh_outlives", &[&ROWS[..], &["CREATE TABLE gone (id INT)"]].concat()).await;
+        let mut one = app(addr).database("sh_outlives").connect().await.unwrap();
+        let gone = one.prepare("SELECT * FROM gone WHERE id = ?").await.unwrap().id;
+        one.run("/*weir: fresh*/ BEGIN").await.unwrap();
+        one.prepare("SELECT id FROM t WHERE id = ?").await.unwrap();
+        let mut admin = app(server.addr()).database("sh_outlives").connect().await.unwrap();
+        admin.run("DROP TABLE gone").await.unwrap();
+        let missing = execute(&mut one, gone, &[Param::Int(1)], true).await;
+        assert_eq!(missing.err().map(|err| err.code), Some(1146), "{missing:?}");
+        let last = execute(&mut one, u32::MAX, &[Param::Int(1)], true).await;
+        assert_eq!((last.err(), last.rows().count()), (None, 1), "{last:?}");
+        one.run("COMMIT").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn sql_auto_is_null_of_the_server_keeps_the_connection_behind_a_reset_too() {
+    for flavor in Flavor::BOTH {
+        let server = Server::start(flavor).unwrap();
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        admin.run("SET GLOBAL sql_auto_is_null = 1").await.unwrap();
+        database(&server, "sh_null_global", &ROWS).await;
+        let weir = sharing(&server, 8, "", "");
+        for change in [false, true] {
+            let [mut one, mut two] = clients(&weir, "sh_null_global").await;
+            for client in [&mut one, &mut two] {
+                if change {
+                    let changed = client.change_user("app", "app-pw", "sh_null_global", 45).await.unwrap();
+                    assert_eq!(changed.err(), None, "{flavor:?}");
+                } else {
+                    client.command(command::RESET_CONNECTION, &[]).await.unwrap();
+                }
+                client.run("SELECT 1").await.unwrap();
+            }
+            one.run("INSERT INTO t (v) VALUES ('mine')").await.unwrap();
+            two.run("INSERT INTO t (v) VALUES ('other')").await.unwrap();
+            let at = format!("{flavor:?} change of user: {change}");
+            assert_eq!(row(&mut one, "SELECT v FROM t WHERE id IS NULL").await, "mine", "{at}");
+        }
+    }
+}
+
+/// In gbk the backslash may be the second byte of a character, and then hides no quote.
+#[tokio::test]
+async fn statements_are_read_in_a_character_set_that_only_the_server_could_tell() {
+    for (flavor, server) in &both() {
+        database(server, "sh_gbk", &[]).await;
+        let weir = sharing(server, 2, "", "");
+        let [mut one] = clients(&weir, "sh_gbk").await;
+        for set in ["SET character_set_client = CONCAT('gb', 'k')", "SET @@session.character_set_client = 28"]
+        {
+            one.run(set).await.unwrap();
+            one.run("DO 0").await.unwrap();
+            one.query(&b"SELECT '\xbf\\', GET_LOCK('sh_gbk', 0)"[..]).await.unwrap();
+            pinned(&mut one, "user_lock", &format!("{flavor:?} {set}")).await;
+            one.run("SELECT RELEASE_ALL_LOCKS()").await.unwrap();
+            one.run("SET NAMES utf8mb4").await.unwrap();
+            one.command(command::RESET_CONNECTION, &[]).await.unwrap();
+        }
+    }
+}

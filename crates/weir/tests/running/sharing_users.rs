@@ -225,3 +225,40 @@ async fn users_share_or_not_as_each_is_told() {
         }
     }
 }
+
+/// MariaDB has begun the session anew before it finds that it must refuse.
+#[tokio::test]
+async fn p17_what_a_refused_change_of_user_leaves_is_the_servers() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "sh_unsure", &["CREATE TABLE t (i INT)"]).await;
+    let weir = sharing(&server, 2, "", "");
+    let mut twin = Twin::open(&server, &weir, |options| options.database("sh_unsure")).await;
+    let ids = twin.prepare("SELECT 1").await;
+    let body = |id| command::Execute { id, flags: 0, params: &[], types: true, attributes: false }.body();
+    twin.on(ids, command::STMT_EXECUTE, body).await;
+    for sql in [
+        "USE sh_unsure",
+        "SET @mine = 5",
+        "SET sql_mode = 'ANSI_QUOTES'",
+        "BEGIN",
+        "INSERT INTO t VALUES (1)",
+    ] {
+        twin.run(sql).await;
+    }
+    for client in [&mut twin.direct, &mut twin.weir] {
+        let refused = client.change_user("app", "wrong", "", 45).await.unwrap();
+        assert_eq!(refused.err().map(|err| err.code), Some(1045), "{refused:?}");
+    }
+    for sql in ["SELECT @mine", "SELECT @@sql_mode", "SELECT DATABASE()", "SELECT COUNT(*) FROM sh_unsure.t"]
+    {
+        twin.query(sql).await;
+    }
+    for _ in 0..2 {
+        let mut codes = Vec::new();
+        for (client, id) in [(&mut twin.direct, ids.direct), (&mut twin.weir, ids.weir)] {
+            let answer = client.command(command::STMT_EXECUTE, &body(id)).await.unwrap();
+            codes.push(answer.err().map(|err| err.code));
+        }
+        assert_eq!(codes, [Some(1243), Some(1243)]);
+    }
+}
