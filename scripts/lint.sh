@@ -9,7 +9,8 @@ needed "packages" scripts/deps.sh
 ahead scripts/cargo-deny.sh
 stage "format" cargo fmt --all --check
 stage "clippy" cargo clippy --quiet --workspace --all-targets -- -D warnings
-stage "tidy" cargo xtask tidy
+# After `make test` in the same run it has been done.
+grep -q $'^passed\ttidy\t' "$WEIR_STAGES" || stage "tidy" cargo xtask tidy
 stage "cargo-deny is there" scripts/cargo-deny.sh &&
   stage "licences, bans, sources" scripts/cargo-deny.sh --all-features check -A license-not-encountered licenses bans sources
 summary
