@@ -60,9 +60,10 @@ impl Session {
         self.watch();
     }
 
-    /// It was answered with these bytes.
+    /// It is in the sample, and was answered with these bytes.
     #[cold]
-    pub(crate) fn watch_whole(&mut self, sample: Sample, answer: &[u8]) {
+    pub(crate) fn watch_whole(&mut self, sample: Sample, answer: Option<&[u8]>) {
+        let Some(answer) = answer else { return };
         self.watch_sample(sample);
         if let Some(watch) = &mut self.tally.watch {
             watch.take(answer);

@@ -15,7 +15,7 @@ use weir_model::DigestId;
 use weir_session::State;
 use weir_sql::{LexMode, is_system_schema, trimmed_span};
 use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
-use weir_stats::digests::{Call, DigestText, Origin, Report, Slot, Table, Usage, Writer};
+use weir_stats::digests::{Call, DigestText, Origin, PlainCall, Report, Slot, Table, Usage, Writer};
 use weir_stats::series::{Ledger, Minute};
 use weir_wire::caps::Caps;
 
@@ -240,8 +240,7 @@ impl Analytics {
     #[inline]
     pub fn might_hit(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Sample> {
         let Self { gates, writer, .. } = self;
-        gates.count(slot, server_ns, || writer.named(slot));
-        key.and_then(|key| gates.sample(slot, key))
+        gates.count(slot, server_ns, key, || writer.named(slot))
     }
 
     /// Whether an execution with this key is in the sample.
@@ -295,9 +294,14 @@ impl Analytics {
     }
 
     /// False where its row has gone: then it is not counted yet.
-    #[inline(always)]
     pub fn count(&self, slot: Slot, call: Call) -> bool {
         self.writer.count(slot, call)
+    }
+
+    /// The same for what most statements are.
+    #[inline(always)]
+    pub fn count_plain(&self, slot: Slot, call: PlainCall) -> bool {
+        self.writer.count_plain(slot, call)
     }
 
     /// Counts what has no row any more.

@@ -19,7 +19,7 @@ use weir_cache::Refusal;
 use weir_policy::RuleIndex;
 use weir_session::{PinSet, Schema};
 use weir_sql::LexMode;
-use weir_stats::digests::{Call, Slot, Source};
+use weir_stats::digests::{Call, PlainCall, Slot, Source};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
 
@@ -340,7 +340,8 @@ impl Session {
             false => self.walker.ok().affected_rows,
         };
         let queue_ns = self.tally.waited();
-        let call = Call {
+        let at = self.tally.at(total_ns);
+        let call = || Call {
             total_ns: total_ns + queue_ns,
             queue_ns,
             server_ns,
@@ -351,31 +352,42 @@ impl Session {
             error,
             source,
             saved_ns: 0,
-            at: self.tally.at(total_ns),
+            at,
         };
+        let at_once = server_ns == total_ns && server_ns != 0 && rows_affected | queue_ns == 0;
+        let is_plain = at_once && error.is_none() && source == Source::Server;
         let key = if let Ask::Later(key) = ask { Some(key) } else { None };
         let mut sample = None;
         let counted = here(|analytics| {
             if might_hit {
                 sample = analytics.might_hit(slot, server_ns, key);
             }
-            analytics.count(slot, call)
+            let plain = PlainCall { ns: total_ns, rows_sent, bytes_in, bytes_out, at };
+            is_plain && analytics.count_plain(slot, plain)
         });
         if counted == Some(false) {
-            self.counts_anew(call);
+            self.counts(slot, call());
         }
         // Asked ahead: what is not logged needs no place in memory.
-        if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            self.log(why, call);
+        if let Some(why) = self.worker.shared.query_log.wants(total_ns + queue_ns) {
+            self.log(why, call());
         }
         if self.tally.text.is_some() {
             self.tally.text = None;
         }
-        if let (Some(sample), Some(whole)) = (sample, whole) {
+        if let Some(sample) = sample {
             self.watch_whole(sample, whole);
         }
         if self.tally.watch.is_some() {
             self.watched(slot, server_ns, might_hit);
+        }
+    }
+
+    /// Counts a statement that is no plain one, or whose row has gone.
+    #[inline(never)]
+    fn counts(&mut self, slot: Slot, call: Call) {
+        if here(|analytics| analytics.count(slot, call)) == Some(false) {
+            self.counts_anew(call);
         }
     }
 
@@ -421,10 +433,8 @@ impl Session {
             saved_ns,
             at: tally.at(total_ns),
         };
-        if let Some(slot) = tally.slot
-            && here(|analytics| analytics.count(slot, call)) == Some(false)
-        {
-            self.counts_anew(call);
+        if let Some(slot) = tally.slot {
+            self.counts(slot, call);
         }
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
             self.log(why, call);

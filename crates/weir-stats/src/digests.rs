@@ -16,7 +16,7 @@ mod sums;
 mod table;
 mod writer;
 
-pub use call::{Call, Source};
+pub use call::{Call, PlainCall, Source};
 pub use report::{Line, Report, Usage};
 pub use row::{DigestText, Origin};
 pub use sums::{REASONS, Sums};

@@ -14,10 +14,10 @@ const OFTEN: u32 = 8;
 const TOLD_AT: u64 = 256;
 
 /// What one worker knows of a line.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Gate {
-    /// The row of the worker's table that it belongs to.
-    row: Option<u64>,
+    /// The row of the worker's table that it belongs to, by its serial number.
+    row: u64,
     /// The line's place and serial number at the desk.
     pub line: Option<(u32, u64)>,
     pub shift: u32,
@@ -26,6 +26,22 @@ pub(super) struct Gate {
     pub calls: u64,
     pub server_ns: u64,
     subject: Option<(Arc<DigestText>, Arc<Origin>)>,
+}
+
+/// No row has it.
+const NO_ROW: u64 = u64::MAX;
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self { row: NO_ROW, line: None, shift: 0, hot: None, calls: 0, server_ns: 0, subject: None }
+    }
+}
+
+impl Gate {
+    #[inline]
+    fn watches(&self, key: u64) -> bool {
+        key.leading_zeros() >= self.shift || self.hot.as_ref().is_some_and(|hot| hot.contains(key))
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,9 +85,7 @@ impl Gates {
     #[inline]
     pub fn sample(&self, slot: Slot, key: u64) -> Option<Sample> {
         let watches = match self.gates.get(slot.index()) {
-            Some(gate) if gate.row == Some(slot.serial()) => {
-                key.leading_zeros() >= gate.shift || gate.hot.as_ref().is_some_and(|hot| hot.contains(key))
-            }
+            Some(gate) if gate.row == slot.serial() => gate.watches(key),
             _ => true,
         };
         watches.then_some(Sample { key })
@@ -90,25 +104,27 @@ impl Gates {
         skips
     }
 
-    /// An execution was answered by the server that the cache might have answered.
+    /// An execution was answered by the server that the cache might have answered. With `key`, whether it is to be watched.
     #[inline]
     pub fn count(
         &mut self,
         slot: Slot,
         server_ns: u64,
+        key: Option<u64>,
         subject: impl FnOnce() -> Option<(Arc<DigestText>, Arc<Origin>)>,
-    ) {
+    ) -> Option<Sample> {
         if let Some(gate) = self.gates.get_mut(slot.index())
-            && gate.row == Some(slot.serial())
+            && gate.row == slot.serial()
         {
             gate.calls += 1;
             gate.server_ns += server_ns;
             if gate.calls == TOLD_AT {
                 self.desk.tell(gate);
             }
-            return;
+            return key.filter(|key| gate.watches(*key)).map(|key| Sample { key });
         }
         self.begin(slot, server_ns, subject());
+        key.map(|key| Sample { key })
     }
 
     #[cold]
@@ -118,14 +134,14 @@ impl Gates {
         }
         if let Some(gate) = self.gates.get_mut(slot.index()) {
             self.desk.tell(gate);
-            *gate = Gate { row: Some(slot.serial()), calls: 1, server_ns, subject, ..Gate::default() };
+            *gate = Gate { row: slot.serial(), calls: 1, server_ns, subject, ..Gate::default() };
         }
     }
 
     /// One that was watched has been answered, and was counted.
     pub fn observe(&mut self, slot: Slot, seen: &Seen) {
         let Some(gate) = self.gates.get_mut(slot.index()) else { return };
-        let (Some(subject), true) = (&gate.subject, gate.row == Some(slot.serial())) else { return };
+        let (Some(subject), true) = (&gate.subject, gate.row == slot.serial()) else { return };
         let subject = (Arc::clone(&subject.0), Arc::clone(&subject.1));
         let recent = &mut self.recent[seen.key as usize % RECENT];
         if recent.key != seen.key {

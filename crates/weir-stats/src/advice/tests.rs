@@ -48,7 +48,7 @@ impl Bench {
         let sample = sample.filter(|sample| !self.gates.skips(*sample, self.now, floor_us));
         let server_ns = step.took_us * 1_000;
         let Self { gates, writer, slot, .. } = self;
-        gates.count(*slot, server_ns, || writer.named(*slot));
+        assert_eq!(gates.count(*slot, server_ns, None, || writer.named(*slot)), None);
         if let Some(sample) = sample {
             let seen = Seen {
                 key: sample.key,

@@ -36,3 +36,16 @@ pub struct Call {
     /// When, in seconds since the tables were made.
     pub at: u64,
 }
+
+/// What most statements are: one that did not wait, that a server has answered without an error and without writing, and whose
+/// client took the answer at once.
+#[derive(Debug, Clone, Copy)]
+pub struct PlainCall {
+    /// [`Call::total_ns`] and [`Call::server_ns`], which is not 0.
+    pub ns: u64,
+    /// As in [`Call`].
+    pub rows_sent: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub at: u64,
+}

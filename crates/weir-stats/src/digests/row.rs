@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use weir_model::DigestId;
 
-use super::call::{Call, Source};
+use super::call::{Call, PlainCall, Source};
 use super::spread::Spread;
 use super::sums::{REASONS, Sums};
 use crate::counter::Counter;
@@ -92,6 +92,15 @@ impl Default for Rare {
 
 impl Counts {
     #[inline(always)]
+    pub fn add_plain(&self, call: PlainCall) {
+        self.calls.inc();
+        self.bytes_in.add(call.bytes_in);
+        self.bytes_out.add(call.bytes_out);
+        self.rows_sent.add(call.rows_sent);
+        self.last_seen.set(call.at);
+        self.both.record(call.ns);
+    }
+
     pub fn add(&self, call: Call) {
         self.calls.inc();
         self.bytes_in.add(call.bytes_in);

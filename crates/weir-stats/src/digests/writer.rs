@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::row::{DigestText, Origin, Row};
-use super::{Call, Table};
+use super::{Call, PlainCall, Table};
 
 /// Rows among which the one goes that was used least: enough that a busy one is not hit, few enough to look at for each
 /// new digest.
@@ -126,7 +126,7 @@ impl Writer {
     /// Whether a slot is still that of its statement.
     #[inline]
     pub fn is_current(&self, slot: Slot) -> bool {
-        self.row(slot).is_some() && self.table.emptied.load(Relaxed) == self.emptied
+        self.row(slot).is_some() && self.is_followed()
     }
 
     #[inline]
@@ -214,16 +214,22 @@ impl Writer {
     }
 
     /// Counts a statement that was answered. False where its row has gone meanwhile: then it is not counted.
-    #[inline(always)]
     #[must_use = "what has gone is to be counted elsewhere"]
     pub fn count(&self, slot: Slot, call: Call) -> bool {
-        match self.row(slot) {
-            Some(row) if self.table.emptied.load(Relaxed) == self.emptied => {
-                row.counts.add(call);
-                true
-            }
-            _ => false,
-        }
+        self.row(slot).filter(|_| self.is_followed()).inspect(|row| row.counts.add(call)).is_some()
+    }
+
+    /// The same for what most statements are.
+    #[inline(always)]
+    #[must_use = "what has gone is to be counted elsewhere"]
+    pub fn count_plain(&self, slot: Slot, call: PlainCall) -> bool {
+        self.row(slot).filter(|_| self.is_followed()).inspect(|row| row.counts.add_plain(call)).is_some()
+    }
+
+    /// The table was not emptied since this has last looked.
+    #[inline]
+    fn is_followed(&self) -> bool {
+        self.table.emptied.load(Relaxed) == self.emptied
     }
 
     /// Counts what has no row with the others.
