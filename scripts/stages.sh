@@ -33,9 +33,11 @@ stages_exit() {
 }
 
 # Such a command can be repeated, and locks what it makes: the stage itself runs it again, waits for it where it is under
-# way, finds it done, and reports what fails. It yields to everything else, and ends with the script.
+# way, finds it done, and reports what fails. It yields to everything else, the disk too where that can be had, and ends with the script.
 ahead() {
-  setsid nice -n 19 "$@" </dev/null >/dev/null 2>&1 &
+  local yields=(nice -n 19)
+  ! command -v ionice >/dev/null || yields+=(ionice -c 3 -t)
+  setsid "${yields[@]}" "$@" </dev/null >/dev/null 2>&1 &
   stages_ahead+=($!)
 }
 

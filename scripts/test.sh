@@ -6,14 +6,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 needed "packages" scripts/deps.sh
 needed "MySQL" scripts/get-mysql.sh
-ahead tests/drivers/setup
 # Everything is built once, with the same features; `cargo run` would build parts of it with others again.
 # Not the release build: the tests ask for correctness, and it costs minutes on a cold machine.
 needed "build" cargo build --quiet --workspace --all-targets
 built=${CARGO_TARGET_DIR:-target}/debug
-ahead "$built/xtask" fuzz --build
 # Most tests wait for servers and timers, so more of them run at a time than there are cores.
 RUST_TEST_THREADS=$(($(nproc) * 2)) stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
+# What builds and installs for minutes begins behind the tests that count on a machine that answers at once.
+ahead tests/drivers/setup
+ahead "$built/xtask" fuzz --build
 # Of the workspace with one feature more, so that little is built again.
 stage "schedules of the pool" cargo test --quiet --workspace --features weir-pool/shuttle --test schedules
 stage "tidy" "$built/xtask" tidy

@@ -32,6 +32,8 @@ pub struct Faults {
     pub slice: usize,
     /// Nothing is read while this is true.
     pub stalled: bool,
+    /// The direction stalls behind the next read, which still gets through.
+    pub stall_behind: bool,
     /// After this many bytes both sockets are closed.
     pub cut_at: Option<u64>,
     /// When `cut_at` strikes, both peers get a reset instead of an end of file.
@@ -240,6 +242,9 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, lane: &Lane) -> io:
         }
         pass_on(&buffer[..count], &faults, &mut to).await?;
         position += count as u64;
+        if faults.stall_behind {
+            lane.faults.send_modify(|faults| (faults.stalled, faults.stall_behind) = (true, false));
+        }
     }
 }
 

@@ -86,15 +86,21 @@ async fn p43_a_kill_of_an_idle_client_never_hits_who_has_its_connection_now() {
             let mut idle = client(&weir, "sh_killi").await;
             turn(&mut idle).await;
             free(&mut idle, "idle").await;
-            let mark = format!("shki{i}");
-            busy.send(command::QUERY, format!("SELECT /* {mark} */ SLEEP(0.5)").as_bytes()).await.unwrap();
-            until_sleeping(&mut admin, &mark).await;
+            admin.run("LOCK TABLES sh_killi.t WRITE").await.unwrap();
+            busy.send(command::QUERY, format!("SELECT /* shki{i} */ COUNT(*) FROM t").as_bytes())
+                .await
+                .unwrap();
+            let sql = format!(
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT /* shki{i} */%' AND STATE LIKE 'Waiting for %'"
+            );
+            until("the statement waits", async || (row(&mut admin, &sql).await == "1").then_some(())).await;
             let id = idle.greeting().connection_id;
             let response = match kill {
                 "COM_PROCESS_KILL" => killer.command(command::PROCESS_KILL, &id.to_le_bytes()).await,
                 _ => killer.query(format!("{kill} {id}")).await,
             };
             assert_eq!(response.unwrap().err(), None, "{flavor:?}: {kill}");
+            admin.run("UNLOCK TABLES").await.unwrap();
             let other = busy.receive(command::QUERY).await.unwrap();
             assert_eq!(other.rows().next(), Some(&b"\x010"[..]), "{flavor:?}: {kill}: {other:?}");
             turn(&mut busy).await;

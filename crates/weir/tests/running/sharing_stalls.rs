@@ -1,7 +1,5 @@
 //! A server that falls silent while Weir asks it something of its own.
 
-use std::time::Duration;
-
 use crate::kit::*;
 use crate::sharing_kit::*;
 use weir_testkit::relay::{Direction, Relay};
@@ -14,21 +12,22 @@ async fn an_answer_that_comes_too_late_is_nobody_elses() {
         database(server, "sh_stalls", &[table, "INSERT INTO t VALUES (7777, 1)"]).await;
         let relay = Relay::start(server.addr()).await.unwrap();
         // With the other, a socket that is being read goes to nobody.
-        let more = "io = \"epoll\"\n[limits]\nserver_connect_timeout = \"1s\"\n";
+        let more = "io = \"epoll\"\n[limits]\nserver_connect_timeout = \"3s\"\n";
         let weir = Weir::config(sharing_config(&relay.addr().to_string(), 1, "", more)).start().unwrap();
         weir.wait_for_line("accepting clients", PATIENCE).unwrap();
         let mut one = client(&weir, "sh_stalls").await;
         let mut two = client(&weir, "sh_stalls").await;
         turn(&mut two).await;
-        // What Weir asks behind the INSERT is on its way for so long.
-        relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_millis(400));
+        // What Weir asks behind the INSERT is held.
+        relay.faults(Direction::ToServer, |faults| faults.stall_behind = true);
         one.run("INSERT INTO t (v) VALUES (2) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id)")
             .await
             .unwrap();
-        relay.stall(Direction::ToClient);
+        let held = relay.bytes(Direction::ToServer);
         weir.wait_for_line("event=\"client_closed\"", PATIENCE).unwrap();
-        relay.heal();
         relay.stall(Direction::ToClient);
+        relay.resume(Direction::ToServer);
+        until("it is at the server", async || (relay.bytes(Direction::ToServer) > held).then_some(())).await;
         let (sent, accepted) = (relay.bytes(Direction::ToServer), relay.accepted());
         let asks = async {
             let told = row(&mut two, "SELECT 42").await;

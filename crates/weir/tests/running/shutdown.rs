@@ -21,6 +21,7 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
             "CREATE DATABASE IF NOT EXISTS it",
             "DROP TABLE IF EXISTS it.drained",
             "CREATE TABLE it.drained (i INT)",
+            "SELECT GET_LOCK('drained', 60)",
         ] {
             admin.run(sql).await.unwrap();
         }
@@ -30,10 +31,10 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
         idle.run("SELECT 1").await.unwrap();
         open.run("BEGIN").await.unwrap();
         open.run("INSERT INTO it.drained VALUES (1)").await.unwrap();
-        busy.send(command::QUERY, b"SELECT SLEEP(3), 'done'").await.unwrap();
+        busy.send(command::QUERY, b"SELECT GET_LOCK('drained', 60), 'done'").await.unwrap();
         let asleep =
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP(3), %'";
-        until("the server sleeps", async || {
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT GET_LOCK(%, 60), %'";
+        until("the server waits", async || {
             (admin.scalar(asleep).await.unwrap().as_deref() == Some("1")).then_some(())
         })
         .await;
@@ -44,13 +45,14 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
         let told = idle.stream().expect_packet().await.unwrap();
         assert_eq!((told.seq, ErrPacket::parse(&told.payload).unwrap().code), (0, 1053));
         assert!(idle.stream().read_packet().await.unwrap().is_none());
-        // Nobody waited for the busy ones: the server still sleeps.
+        // Nobody waited for the busy ones: the server still waits.
         assert_eq!(admin.scalar(asleep).await.unwrap().as_deref(), Some("1"), "{flavor:?}");
         assert!(app(weir.addr()).connect().await.is_err(), "a new client got in");
         assert_eq!(http(&weir, "/readyz").await.0, 503);
 
+        admin.run("SELECT RELEASE_LOCK('drained')").await.unwrap();
         let done = busy.receive(command::QUERY).await.unwrap();
-        assert_eq!(done.rows().next(), Some(&b"\x010\x04done"[..]));
+        assert_eq!(done.rows().next(), Some(&b"\x011\x04done"[..]));
         assert_eq!(
             ErrPacket::parse(&busy.stream().expect_packet().await.unwrap().payload).unwrap().code,
             1053
@@ -88,6 +90,6 @@ async fn the_limit_and_a_second_signal_end_what_still_runs() {
         assert_eq!(ErrPacket::parse(&told.payload).unwrap().code, 1053);
         drop(open);
         assert!(until_ended(&mut weir).await);
-        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     }
 }

@@ -101,13 +101,14 @@ async fn p47b_a_write_in_a_transaction_is_rolled_back_and_an_autocommit_write_fi
             "CREATE DATABASE IF NOT EXISTS it",
             "DROP TABLE IF EXISTS it.p47b",
             "CREATE TABLE it.p47b (what VARCHAR(20))",
+            "SELECT GET_LOCK('p47b', 60)",
         ] {
             admin.run(sql).await.unwrap();
         }
         let mut open = app(weir.addr()).connect().await.unwrap();
         open.run("BEGIN").await.unwrap();
         open.run("INSERT INTO it.p47b VALUES ('open')").await.unwrap();
-        let slow = "INSERT INTO it.p47b SELECT IF(SLEEP(2), 'killed', ";
+        let slow = "INSERT INTO it.p47b SELECT IF(GET_LOCK('p47b', 60) IS NULL, 'killed', ";
         open.send(command::QUERY, format!("{slow}'open 2')").as_bytes()).await.unwrap();
         let mut alone = app(weir.addr()).connect().await.unwrap();
         alone.send(command::QUERY, format!("{slow}'alone')").as_bytes()).await.unwrap();
@@ -115,8 +116,11 @@ async fn p47b_a_write_in_a_transaction_is_rolled_back_and_an_autocommit_write_fi
         let mut idle = app(weir.addr()).connect().await.unwrap();
         idle.run("BEGIN").await.unwrap();
         idle.run("INSERT INTO it.p47b VALUES ('idle')").await.unwrap();
-        until_running(&mut admin, slow.split('\'').next().unwrap(), 2).await;
+        let running = slow.split('\'').next().unwrap();
+        until_running(&mut admin, running, 2).await;
         drop((open, alone, idle));
+        until_running(&mut admin, running, 1).await;
+        admin.run("SELECT RELEASE_LOCK('p47b')").await.unwrap();
         until("the autocommit write is there", async || {
             let rows = admin.run("SELECT what FROM it.p47b").await.unwrap();
             (rows.rows().count() > 0).then_some(())
