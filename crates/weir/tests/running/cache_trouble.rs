@@ -124,6 +124,8 @@ async fn a_client_that_takes_nothing_holds_up_others_once() {
         // Its answer has begun, and it takes no more of it.
         stalled.stream().expect_packet().await.unwrap();
         assert_eq!(first(&mut one).await, "one", "{flavor:?}");
+        // What is asked behind the answer is over, and it is kept.
+        shown(&mut one, "client_id").await;
         change(server, "UPDATE ca_stalled.t SET v='two'").await;
         // Who asks after the first that has lost its patience has what that one has got.
         assert_eq!(first(&mut two).await, "one", "{flavor:?}");
