@@ -190,15 +190,29 @@ async fn pins_and_waits_are_told() {
     table(&server, "qu_pins").await;
     let weir = sharing(&server, 1, TRANSACTION, "");
     let [mut one, mut two] = clients(&weir, "qu_pins").await;
-    let (slept, waited) = tokio::join!(one.run("SELECT SLEEP(0.2)"), async {
-        until("the first has the connection", async || {
-            (metric(&weir, "weir_pool_connections_idle").await == 0.0).then_some(())
-        })
-        .await;
-        two.run("SELECT v FROM t WHERE id=1").await
-    });
-    slept.unwrap();
-    waited.unwrap();
+    let mut holder = app(server.addr()).database("qu_pins").connect().await.unwrap();
+    holder.run("LOCK TABLES t WRITE").await.unwrap();
+    let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO = 'SELECT MAX(v) FROM t'";
+    let (first, second, ()) = tokio::join!(
+        one.run("SELECT MAX(v) FROM t"),
+        async {
+            let mut direct = app(server.addr()).connect().await.unwrap();
+            until("the first has the connection", async || {
+                (row(&mut direct, running).await == "1").then_some(())
+            })
+            .await;
+            two.run("SELECT v FROM t WHERE id=1").await
+        },
+        async {
+            until("the second waits for it", async || {
+                (metric(&weir, "weir_pool_waiting").await == 1.0).then_some(())
+            })
+            .await;
+            holder.run("UNLOCK TABLES").await.unwrap();
+        }
+    );
+    first.unwrap();
+    second.unwrap();
     one.run("BEGIN").await.unwrap();
     one.run("COMMIT").await.unwrap();
     let counted = rows(&weir, "qu_pins");

@@ -45,9 +45,12 @@ async fn a_server_that_has_gone_is_error_1429_at_the_login() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up_in_time() {
     let mut server = Server::start(Flavor::MariaDb).unwrap();
-    let weir =
-        weir_with(&server, "[limits]\nserver_connect_timeout = \"300ms\"\nauth_failure_delay = \"20ms\"\n");
+    let mut weir = weir(&server);
     app(weir.addr()).connect().await.unwrap();
+    // Too short for the first login on a busy machine.
+    let short = "[limits]\nserver_connect_timeout = \"300ms\"\nauth_failure_delay = \"20ms\"\n";
+    weir.reload(&config(&server.addr().to_string(), short)).unwrap();
+    weir.wait_for_line("event=\"reloaded\"", PATIENCE).unwrap();
     server.sigstop().unwrap();
     let start = Instant::now();
     let err = refusal(app(weir.addr()).connect().await);
