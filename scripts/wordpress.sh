@@ -146,7 +146,7 @@ password = "wordpress"
 sharing = "$sharing"
 
 [auth]
-revalidate = "1m"
+revalidate = "10m"
 
 TOML
   # What needs no server because it was answered before, each worker learns for itself: where few pages are read, one of them must have
