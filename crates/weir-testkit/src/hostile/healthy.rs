@@ -32,6 +32,8 @@ pub struct Window {
     /// From the connect to the answer of the first statement.
     pub logins: Vec<Duration>,
     pub errors: Vec<String>,
+    /// Errors of those that had waited for [`PATIENCE`]: the machine may be the one to blame.
+    pub late: Vec<String>,
     /// The same, directly at the server.
     pub direct_selects: Vec<Duration>,
     pub direct_logins: Vec<Duration>,
@@ -74,10 +76,12 @@ impl State {
         self.window.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn failed(&self, what: &str, to: Target, error: &anyhow::Error) {
+    fn failed(&self, what: &str, to: Target, since: Instant, error: &anyhow::Error) {
         let Target { direct, .. } = to;
         let whom = if direct { "directly at the server, " } else { "" };
-        self.window().errors.push(format!("{whom}{what}: {error:#}"));
+        let mut window = self.window();
+        let errors = if since.elapsed() < PATIENCE { &mut window.errors } else { &mut window.late };
+        errors.push(format!("{whom}{what}: {error:#}"));
     }
 
     fn selected(&self, to: Target, took: Duration) {
@@ -169,13 +173,14 @@ impl Drop for Healthy {
 async fn select_for_ever(state: Arc<State>, to: Target, first: u64) {
     let mut id = first;
     while state.goes_on() {
+        let began = Instant::now();
         match log_in(to.address).await {
             Ok(mut client) => {
                 while state.goes_on() {
                     id = (id + 1) % ROWS;
                     let started = Instant::now();
                     if let Err(error) = point_select(&mut client, id).await {
-                        state.failed("select", to, &error);
+                        state.failed("select", to, started, &error);
                         break;
                     }
                     state.selected(to, started.elapsed());
@@ -183,7 +188,7 @@ async fn select_for_ever(state: Arc<State>, to: Target, first: u64) {
                 }
             }
             Err(error) => {
-                state.failed("login of a selecting client", to, &error);
+                state.failed("login of a selecting client", to, began, &error);
                 sleep(LOGIN_PAUSE).await;
             }
         }
@@ -205,7 +210,7 @@ async fn log_in_for_ever(state: Arc<State>, to: Target) {
             };
             match visit.await {
                 Ok(took) => state.logged_in(to, took),
-                Err(error) => state.failed("login", to, &error),
+                Err(error) => state.failed("login", to, started, &error),
             }
         }
         state.inside.fetch_sub(1, Ordering::SeqCst);
