@@ -34,7 +34,7 @@ impl Session {
         let taken = match Request::peek(bytes) {
             Request::Incomplete => return Ok(0),
             Request::Whole { payload, len, .. } => {
-                self.has_command = true;
+                (self.has_command, self.command_bytes) = (true, len);
                 self.whole(cx, payload, &bytes[..len])?;
                 len
             }
@@ -50,7 +50,7 @@ impl Session {
                 if is_wanted && (bytes.len() < limit || self.holds_long(header, so_far)) {
                     return Ok(0);
                 }
-                self.has_command = true;
+                (self.has_command, self.command_bytes) = (true, bytes.len());
                 self.begun(cx, so_far, bytes)?
             }
         };

@@ -183,6 +183,8 @@ pub(crate) struct Session {
     pub commands: u64,
     /// A command was taken and waits, or is being looked at: what is said now answers it.
     pub has_command: bool,
+    /// How many bytes of it stand at the front of `held_up`.
+    pub command_bytes: usize,
     /// What the command just taken asks for and the pumps cannot do.
     pub exit: Option<Exit>,
     /// So far it did nothing that outlives COM_RESET_CONNECTION and COM_CHANGE_USER on any server.
@@ -259,6 +261,7 @@ impl Session {
             entry,
             commands: 0,
             has_command: false,
+            command_bytes: 0,
             exit: None,
             forgettable,
             closing: None,

@@ -161,8 +161,10 @@ impl Session {
 
     /// While the server works: notices that the client has gone, and takes what it sends ahead.
     pub(crate) fn watch_client(&mut self, cx: &mut Context<'_>) -> Result<Turn, Exit> {
-        while self.held_up.len() < AHEAD_MAX {
-            let room = AHEAD_MAX - self.held_up.len();
+        // A command that waits is held, too.
+        let most = AHEAD_MAX + if self.has_command { self.command_bytes } else { 0 };
+        while self.held_up.len() < most {
+            let room = (most - self.held_up.len()).min(AHEAD_MAX);
             let read = with_scratch(|scratch| {
                 let polled = self.client.poll_read(cx, &mut scratch[..room]);
                 if let Poll::Ready(Ok(n)) = polled {

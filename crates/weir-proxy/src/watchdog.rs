@@ -16,7 +16,7 @@ pub(crate) const SERVER_SILENT: u16 = 1159;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
     Client,
-    /// The rest of a long request.
+    /// The rest of a request that is held.
     Upload,
     Server,
     SlowReader,
@@ -89,11 +89,18 @@ impl Session {
             _ if self.is_in_flight() || self.is_in_line() => (Waits::Client, Duration::ZERO),
             _ if self.is_queued() => (Waits::Pool, self.worker.shared.settings.load().pool.queue_timeout),
             Phase::Answer => (Waits::Server, limits.server_read_timeout),
-            Phase::Idle if self.lacks_long() => (Waits::Upload, limits.client_read_timeout),
+            Phase::Idle if self.lacks_long() || self.is_amid_command() => {
+                (Waits::Upload, limits.client_read_timeout)
+            }
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
             Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
         }
+    }
+
+    /// Whether the beginning of a command is there, and the rest is awaited.
+    fn is_amid_command(&self) -> bool {
+        self.starved && !self.held_up.is_empty() && !self.has_behind()
     }
 
     fn waited_already(&self, waits: Waits) -> Option<Duration> {

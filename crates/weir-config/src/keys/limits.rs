@@ -91,14 +91,15 @@ pub(super) static LIMITS: Section = Section {
             365 * DAYS,
             "no limit",
             "\"0s\"",
-            "Silence of a client between statements. 0 leaves it to the server's `wait_timeout`.",
+            "Silence of a client between statements. 0 leaves it to the server's `wait_timeout`, \
+             which does not end a client that shares connections and has none at the time.",
         ),
         time(
             "client_read_timeout",
             1_000,
             DAYS,
             "\"30s\"",
-            "Silence of a client in the middle of a statement that Weir holds to see it whole. 30 s is the servers' `net_read_timeout`, \
+            "Silence of a client in the middle of a command that Weir holds to see it whole, or its beginning. 30 s is the servers' `net_read_timeout`, \
              which bounds all other silence amid what a client sends, the file of a LOAD DATA LOCAL too.",
         ),
         time_or(

@@ -205,3 +205,50 @@ async fn with_max_waiting_0_nobody_waits() {
         turn(&mut other).await;
     }
 }
+
+#[tokio::test]
+async fn who_leaves_behind_a_long_statement_frees_its_place_too() {
+    for (flavor, server) in &both() {
+        database(server, "sh_leave_long", &["CREATE TABLE t (v LONGTEXT)"]).await;
+        let weir = sharing(server, 1, "queue_timeout = \"50s\"\n", "");
+        let [mut holder] = clients(&weir, "sh_leave_long").await;
+        for bytes in [20_000, 60_000, 300_000] {
+            let mut leaves = client(&weir, "sh_leave_long").await;
+            holder.run("BEGIN").await.unwrap();
+            holder.run("SELECT COUNT(*) FROM t").await.unwrap();
+            let sql = format!("INSERT INTO t VALUES ('{}')", "x".repeat(bytes));
+            leaves.send(command::QUERY, sql.as_bytes()).await.unwrap();
+            let waiting = async |count: f64| {
+                until("so many wait", async || {
+                    (metric(&weir, "weir_pool_waiting").await == count).then_some(())
+                })
+                .await;
+            };
+            waiting(1.0).await;
+            // What is sent ahead is held, and its end seen.
+            leaves.send(command::PING, b"").await.unwrap();
+            drop(leaves);
+            waiting(0.0).await;
+            holder.run("COMMIT").await.unwrap();
+        }
+        assert_eq!(row(&mut holder, "SELECT COUNT(*) FROM t").await, "0", "{flavor:?}");
+    }
+}
+
+#[tokio::test]
+async fn p44_the_rest_of_a_short_command_is_not_awaited_for_ever() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "sh_rest", &[]).await;
+    let limits = "[limits]\nauth_failure_delay = \"20ms\"\nclient_read_timeout = \"1s\"\n";
+    for mode in ["sharing = \"transaction\"\n", "sharing = \"session\"\n"] {
+        let weir = sharing(&server, 2, mode, limits);
+        for part in [&b"\x09\x00\x00"[..], b"\x09\x00\x00\x00\x03SEL"] {
+            let mut one = client(&weir, "sh_rest").await;
+            one.run("SELECT 1").await.unwrap();
+            one.stream().write_raw(part).await.unwrap();
+            let told = one.stream().expect_packet().await.unwrap();
+            assert_eq!(ErrPacket::parse(&told.payload).unwrap().code, 1159, "{mode}");
+            assert!(one.stream().read_packet().await.unwrap().is_none(), "{mode}");
+        }
+    }
+}
