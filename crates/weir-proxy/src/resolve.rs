@@ -44,6 +44,9 @@ pub(crate) async fn names(session: &mut Session, wish: &Wish) -> Result<Result<R
             return Ok(Err(Refusal::Unresolved));
         }
         match look(session, &of, name, wish.cache.views).await? {
+            Seen::Table if depth > 0 && !shows_all(session, &of, name).await? => {
+                return Ok(Err(Refusal::Unresolved));
+            }
             Seen::Table => {}
             Seen::AnyView => reads = Reads::Views,
             Seen::Refused(why) => return Ok(Err(why)),
@@ -98,6 +101,30 @@ fn question(schema: &str, name: &str) -> String {
          (SELECT COUNT(*) {columns} AND EXTRA LIKE '%VIRTUAL%') \
          FROM information_schema.TABLES WHERE TABLE_SCHEMA={schema} AND TABLE_NAME={name} LIMIT 1"
     )
+}
+
+/// Whether the user is told of all columns of a table. Who reads it through a view alone may have a right to some of them only,
+/// and is shown no others.
+async fn shows_all(session: &mut Session, schema: &str, name: &str) -> Result<bool, Unasked> {
+    let name_of = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let row =
+        match ask_text(session, &format!("SHOW CREATE TABLE {}.{}", name_of(schema), name_of(name))).await {
+            Ok(row) => row,
+            // It takes a right to the table itself.
+            Err(Unasked::Refused) => return Ok(false),
+            Err(lost) => return Err(lost),
+        };
+    let Some(definition) = row.get(1).cloned().flatten() else { return Ok(false) };
+    // Each column has a line of its own. A comment with such a line is one more: then the table is refused.
+    let columns =
+        definition.lines().filter(|line| line.starts_with("  `") || line.starts_with("  \"")).count();
+    let sql = format!(
+        "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA={} AND TABLE_NAME={}",
+        quoted(schema),
+        quoted(name)
+    );
+    let shown = ask_text(session, &sql).await?.first().cloned().flatten();
+    Ok(shown.and_then(|shown| shown.parse().ok()) == Some(columns))
 }
 
 /// Computed columns: MySQL allows nothing in them that is not deterministic, MariaDB does.

@@ -402,3 +402,40 @@ async fn the_statement_prepared_last_is_refused_without_types_whatever_is_kept()
         assert!(told[0].1.is_some() && told[0].1 == told[1].1, "{mode}: {told:?}");
     }
 }
+
+/// A column that its user may not see is not taken for one that is not there: who reads a table through a view sees only those of
+/// its columns to which there is a right, and what the view shows may come from another.
+#[tokio::test]
+async fn a_column_behind_a_view_that_its_user_may_not_see_is_not_taken_for_none() {
+    let server = server(Flavor::MariaDb);
+    for grant in ["SELECT (a)", "DELETE", "SELECT"] {
+        let all = [
+            "CREATE TABLE g (a INT, b VARCHAR(40) AS (UUID()) VIRTUAL)",
+            "INSERT INTO g (a) VALUES (1)",
+            "CREATE VIEW w AS SELECT b FROM g",
+            "CREATE TABLE plain (a INT, b INT)",
+            "INSERT INTO plain VALUES (1, 1)",
+            "CREATE VIEW p AS SELECT b FROM plain",
+            "DROP USER IF EXISTS ca_unseen",
+            "CREATE USER ca_unseen IDENTIFIED BY 'other-pw'",
+            &format!("GRANT {grant} ON g TO ca_unseen"),
+            &format!("GRANT {grant} ON plain TO ca_unseen"),
+            "GRANT SELECT, SHOW VIEW ON w TO ca_unseen",
+            "GRANT SELECT, SHOW VIEW ON p TO ca_unseen",
+        ];
+        database(&server, "ca_unseen", &all).await;
+        let user = "[[user]]\nname = \"ca_unseen\"\npassword = \"other-pw\"\n";
+        let weir = sharing(&server, 4, "", &format!("{user}{ALL}"));
+        let login = ConnectOptions::tcp(weir.addr(), "ca_unseen", "other-pw").database("ca_unseen");
+        let mut client = login.connect().await.unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        for id in ["1", "2", "3"] {
+            seen.insert(row(&mut client, "SELECT b FROM w").await);
+            assert_eq!(seen.len().to_string(), id, "{grant}: {seen:?}");
+            change(&server, &format!("UPDATE ca_unseen.plain SET b={id}")).await;
+            // Where all is seen there is nothing against keeping it.
+            let expected = if grant == "SELECT" { "1" } else { id };
+            assert_eq!(row(&mut client, "SELECT b FROM p").await, expected, "{grant}");
+        }
+    }
+}
