@@ -16,7 +16,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep};
 use weir_cache::{Ask, Entry, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
@@ -139,15 +139,13 @@ impl Session {
             return Ok(Cached::Ask);
         }
         if !wish.granted {
-            wish.scope.rule().refuse(Refusal::NotGranted);
-            self.tally.refused(Refusal::NotGranted);
-            self.fill_with(wish, To::Grant);
+            self.not_granted(wish);
             return Ok(Cached::Ask);
         }
         match shared.cache().lookup(&ask, now) {
             Lookup::Hit(entry) => {
                 let sampled = self.is_sampled(&wish, &entry);
-                let served = self.serve(cx, command, len, &entry)?;
+                let served = self.serve(cx, (command, len), &entry, entry.about().server_time)?;
                 if sampled {
                     let limit = shared.cache().max_entry();
                     self.run_behind(command, payload, Filling::new(wish, To::Verify(entry), limit));
@@ -157,7 +155,7 @@ impl Session {
                 Ok(served)
             }
             Lookup::Refresh(entry, ticket) => {
-                let served = self.serve(cx, command, len, &entry)?;
+                let served = self.serve(cx, (command, len), &entry, entry.about().server_time)?;
                 let limit = shared.cache().max_entry();
                 self.run_behind(command, payload, Filling::new(wish, To::Store(ticket), limit));
                 Ok(served)
@@ -231,8 +229,14 @@ impl Session {
     ) -> Result<Cached, Exit> {
         match waited {
             // The right to read it may have been taken away meanwhile.
-            Waited::Hit(_) if !self.may_read(&wish.cache, &wish.judged) => Ok(Cached::Ask),
-            Waited::Hit(entry) => self.serve(cx, command, len, &entry),
+            Waited::Hit(_) if !self.may_read(&wish.cache, &wish.judged) => {
+                self.not_granted(wish);
+                Ok(Cached::Ask)
+            }
+            Waited::Hit(entry) => {
+                // It has waited as long as the server took.
+                self.serve(cx, (command, len), &entry, Duration::ZERO)
+            }
             Waited::Miss(ticket) => {
                 self.tally.missed();
                 self.fill_with(wish, To::Store(ticket));
@@ -243,6 +247,13 @@ impl Session {
                 Ok(Cached::Ask)
             }
         }
+    }
+
+    /// The server is asked, which shows whether the user may read it.
+    fn not_granted(&mut self, wish: Wish) {
+        wish.scope.rule().refuse(Refusal::NotGranted);
+        self.tally.refused(Refusal::NotGranted);
+        self.fill_with(wish, To::Grant);
     }
 
     /// Whether this hit is one that is compared with what the server says now.
@@ -259,13 +270,14 @@ impl Session {
         }
     }
 
-    /// Answers with what a server has answered; the session is then as if it had been asked.
+    /// Answers with what a server has answered; the session is then as if it had been asked. `saved`: what that has spared the
+    /// server, as it is counted of the rule.
     pub(crate) fn serve(
         &mut self,
         cx: &mut Context<'_>,
-        command: u8,
-        len: usize,
+        (command, len): (u8, usize),
         entry: &Arc<Entry>,
+        saved: Duration,
     ) -> Result<Cached, Exit> {
         self.begin(command, shape(command));
         let mode = self.lex_mode();
@@ -275,7 +287,7 @@ impl Session {
                 _ => sharing.read.take().unwrap_or(Doing::Command(com::SLEEP)),
             };
         }
-        self.send_served(cx, command, len, entry)?;
+        self.send_served(cx, (command, len), entry, saved)?;
         Ok(Cached::Answered)
     }
 
@@ -283,7 +295,8 @@ impl Session {
     pub(crate) fn serve_instead(&mut self, cx: &mut Context<'_>, entry: &Arc<Entry>) -> Result<(), Exit> {
         // Nothing of its error is left.
         self.walker.begin(self.current.shape);
-        self.send_served(cx, self.current.command, self.current.bytes_in as usize, entry)?;
+        let asked = (self.current.command, self.current.bytes_in as usize);
+        self.send_served(cx, asked, entry, Duration::ZERO)?;
         self.current.ended = Instant::now();
         Ok(())
     }
@@ -292,12 +305,12 @@ impl Session {
     fn send_served(
         &mut self,
         cx: &mut Context<'_>,
-        command: u8,
-        len: usize,
+        (command, len): (u8, usize),
         entry: &Arc<Entry>,
+        saved: Duration,
     ) -> Result<(), Exit> {
         self.take_served(entry);
-        self.tally.served(entry.about().rows, entry.about().server_time);
+        self.tally.served(entry.about().rows, saved);
         let packets = entry.packets();
         match packets.whole() {
             Some(whole) => self.answer(cx, command, len, whole)?,

@@ -256,7 +256,7 @@ impl Session {
         code: u16,
     ) -> Result<bool, Exit> {
         let Some(entry) = self.stale(code) else { return Ok(false) };
-        self.serve(cx, command, len, &entry)?;
+        self.serve(cx, (command, len), &entry, Duration::ZERO)?;
         Ok(true)
     }
 }

@@ -148,9 +148,9 @@ impl Tally {
     }
 
     /// The cache answers.
-    pub fn served(&mut self, rows: u64, server_time: Duration) {
+    pub fn served(&mut self, rows: u64, saved: Duration) {
         (self.source, self.rows) = (Source::Hit, rows);
-        self.saved_ns = server_time.as_nanos() as u64;
+        self.saved_ns = saved.as_nanos() as u64;
     }
 
     /// Weir answers with an error.

@@ -184,6 +184,34 @@ async fn what_the_cache_did_is_told_and_a_rule_is_made_of_a_digest() {
     }
 }
 
+/// Who waits for the answer to another's statement waits as long as the server takes.
+#[tokio::test]
+async fn an_answer_that_was_waited_for_has_saved_nothing() {
+    for (flavor, server) in &both() {
+        table(server, "qu_flight").await;
+        let weir = sharing(server, 4, TRANSACTION, ALL);
+        let mut all: [Client; 3] = clients(&weir, "qu_flight").await;
+        let mut holder = app(server.addr()).database("qu_flight").connect().await.unwrap();
+        holder.run("LOCK TABLES t WRITE").await.unwrap();
+        for client in &mut all {
+            client.send(command::QUERY, b"SELECT v FROM t WHERE id=1").await.unwrap();
+        }
+        until("two wait for the first", async || {
+            (metric(&weir, "weir_cache_waits_total{rule=\"all\"}").await == 2.0).then_some(())
+        })
+        .await;
+        holder.run("UNLOCK TABLES").await.unwrap();
+        for client in &mut all {
+            assert_eq!(client.receive(command::QUERY).await.unwrap().rows().count(), 1, "{flavor:?}");
+        }
+        let point = row_of(&rows(&weir, "qu_flight"), POINT);
+        assert_eq!((&point["hits"], &point["misses"]), (&json!(2), &json!(1)), "{flavor:?}");
+        let rule = told_json(&weir, &["rules", "show", "all"]);
+        let saved = (&point["saved_seconds"], &rule["cache"]["saved_seconds"]);
+        assert_eq!(saved, (&json!(0.0), &json!(0.0)), "{flavor:?}");
+    }
+}
+
 #[tokio::test]
 async fn pins_and_waits_are_told() {
     let server = server(Flavor::MySql);
