@@ -73,10 +73,11 @@ pub fn json(setting: &Setting, readings: &Readings) -> Result<String> {
 }
 
 /// The targets of the rows about passing through, with what each of them is divided by.
-const PASSING: ([Target; 5], [(Target, Target); 5]) = {
-    use Target::{Direct, Haproxy, Relay, Shared, Weir};
-    let ratios = [(Weir, Direct), (Weir, Haproxy), (Weir, Relay), (Shared, Direct), (Shared, Weir)];
-    ([Direct, Haproxy, Relay, Weir, Shared], ratios)
+const PASSING: ([Target; 6], [(Target, Target); 6]) = {
+    use Target::{Ample, Direct, Haproxy, Relay, Shared, Weir};
+    let ratios =
+        [(Weir, Direct), (Weir, Haproxy), (Weir, Relay), (Shared, Direct), (Shared, Weir), (Ample, Weir)];
+    ([Direct, Haproxy, Relay, Weir, Shared, Ample], ratios)
 };
 /// Those of the rows about the cache.
 const CACHED: ([Target; 4], [(Target, Target); 3]) = {

@@ -58,6 +58,7 @@ impl Rig {
         rig.add_relay()?;
         rig.add_weir(weir, Target::Weir, MAX_CONNECTIONS)?;
         rig.add_weir(weir, Target::Shared, SHARED_CONNECTIONS)?;
+        rig.add_weir(weir, Target::Ample, MAX_CONNECTIONS)?;
         Ok(rig)
     }
 
@@ -220,7 +221,9 @@ fn haproxy_config(listen: SocketAddr, backend: SocketAddr, threads: usize) -> St
 /// share connections never ask it.
 pub(crate) fn weir_config(backend: SocketAddr, connections: u32, target: Target) -> String {
     let sharing = match target {
-        Target::Shared | Target::Cached => "[pool]\nsharing = \"transaction\"\n\n[auth]\nrevalidate = \"1m\"",
+        Target::Shared | Target::Ample | Target::Cached => {
+            "[pool]\nsharing = \"transaction\"\n\n[auth]\nrevalidate = \"1m\""
+        }
         _ => "[pool]\nsharing = \"session\"",
     };
     let cache = if target == Target::Cached { CACHE_READS } else { "" };

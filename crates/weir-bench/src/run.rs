@@ -117,7 +117,7 @@ impl Run<'_> {
     }
 
     fn round(&mut self, rig: &Rig, round: u32) -> Result<()> {
-        let endpoints = by_turns(rig.endpoints(), round);
+        let mut endpoints = by_turns(rig.endpoints(), round);
         for work in Work::ALL {
             if self.wants(work.key()) {
                 for threads in self.threads(work) {
@@ -125,6 +125,8 @@ impl Run<'_> {
                 }
             }
         }
+        // How many connections there are makes no difference to the others.
+        endpoints.retain(|endpoint| endpoint.target != Target::Ample);
         if self.wants("connect") {
             self.connect(&endpoints, round)?;
         }
@@ -158,7 +160,8 @@ impl Run<'_> {
         let seconds = if self.plan.quick { 1 } else { 3 };
         // A transaction keeps its connection: 64 clients on 16 show the queue, and not what a statement costs.
         let held = matches!(work, Work::ReadOnly | Work::ReadWrite);
-        for endpoint in endpoints.iter().filter(|endpoint| !held || endpoint.target != Target::Shared) {
+        let shares = |target| matches!(target, Target::Shared | Target::Ample);
+        for endpoint in endpoints.iter().filter(|endpoint| !held || !shares(endpoint.target)) {
             let outcome = sysbench::run(work, threads, seconds, endpoint, LOGIN)?;
             self.readings.add(&row, endpoint.target, Metric::PerSecond, round, outcome.per_second);
             self.readings.add(&row, endpoint.target, Metric::P95Ms, round, outcome.p95_ms);

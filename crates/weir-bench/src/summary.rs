@@ -18,6 +18,8 @@ pub enum Target {
     Weir,
     /// Weir whose clients share [`SHARED_CONNECTIONS`].
     Shared,
+    /// Weir whose clients share connections, as many as the others may have.
+    Ample,
     /// Weir with a rule that caches every read it may.
     Cached,
     /// A redis server of the distribution.
@@ -29,8 +31,16 @@ pub const SHARED_CONNECTIONS: u32 = 16;
 
 impl Target {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 7] =
-        [Self::Direct, Self::Haproxy, Self::Relay, Self::Weir, Self::Shared, Self::Cached, Self::Redis];
+    pub const ALL: [Self; 8] = [
+        Self::Direct,
+        Self::Haproxy,
+        Self::Relay,
+        Self::Weir,
+        Self::Shared,
+        Self::Ample,
+        Self::Cached,
+        Self::Redis,
+    ];
 
     /// The word for it in the report.
     #[must_use]
@@ -41,6 +51,7 @@ impl Target {
             Self::Relay => "relay",
             Self::Weir => "weir",
             Self::Shared => "weir shared",
+            Self::Ample => "shared, ample",
             Self::Cached => "weir cached",
             Self::Redis => "redis",
         }

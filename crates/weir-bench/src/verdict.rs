@@ -93,19 +93,28 @@ pub fn all(readings: &Readings) -> Vec<Verdict> {
     lines
 }
 
+/// On few connections statements wait for one; on as many as there are clients only what sharing itself costs is left.
+fn shared() -> [(Target, String); 2] {
+    [(Target::Shared, format!(" on {SHARED_CONNECTIONS}")), (Target::Ample, String::new())]
+}
+
 /// What clients that share connections are held to.
 fn sharing(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Spread>)) {
     for work in [Work::PointSelectText, Work::PointSelectPrepared] {
         for threads in [8, 64] {
             let row = work.row(threads);
-            let ratio = readings.ratio(&row, Target::Shared, Target::Weir, Metric::CpuUs);
-            add(format!("{row}, shared: CPU per query / not shared"), 1.10, 0.95, ratio);
+            for (target, how) in shared() {
+                let ratio = readings.ratio(&row, target, Target::Weir, Metric::CpuUs);
+                add(format!("{row}, shared{how}: CPU per query / not shared"), 1.10, 0.95, ratio);
+            }
         }
     }
     let row = Work::PointSelectText.row(64);
-    let ratio = |metric| readings.ratio(&row, Target::Shared, Target::Haproxy, metric);
-    add(format!("{row}, shared: CPU per query / HAProxy's"), 0.90, 0.70, ratio(Metric::CpuUs));
-    add(format!("{row}, shared: throughput / HAProxy's"), 1.1, 1.3, ratio(Metric::PerSecond));
+    for (target, how) in shared() {
+        let ratio = |metric| readings.ratio(&row, target, Target::Haproxy, metric);
+        add(format!("{row}, shared{how}: CPU per query / HAProxy's"), 0.90, 0.70, ratio(Metric::CpuUs));
+        add(format!("{row}, shared{how}: throughput / HAProxy's"), 1.1, 1.3, ratio(Metric::PerSecond));
+    }
     let row = Work::PointSelectText.row(256);
     let ratio = readings.ratio(&row, Target::Shared, Target::Direct, Metric::PerSecond);
     add(format!("{row}, on {SHARED_CONNECTIONS} connections: throughput / direct"), 0.5, 0.7, ratio);
