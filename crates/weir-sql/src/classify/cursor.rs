@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use crate::{Keyword, LexMode, Lexer, Text, Token, TokenKind};
 
 /// The tokens that the server's parser would see, one at a time.
@@ -19,6 +21,8 @@ pub(crate) struct Cursor<'a> {
     broken: bool,
     /// A version comment was skipped that the server may take for code.
     doubtful: bool,
+    /// Where something stands that is no blank and no `;`, as far as that was looked for.
+    begins: Cell<usize>,
 }
 
 impl<'a> Cursor<'a> {
@@ -42,6 +46,7 @@ impl<'a> Cursor<'a> {
             in_version_comment: false,
             broken: false,
             doubtful: false,
+            begins: Cell::new(0),
         }
     }
 
@@ -168,14 +173,17 @@ impl<'a> Cursor<'a> {
     /// Whether nothing but blanks, `;` and the NUL that may end a packet follow, which the servers cut off before
     /// they read a packet.
     pub(crate) fn is_rest_blank(&self) -> bool {
-        self.peeked.is_none() && {
-            // Nothing behind the first byte of a statement is looked at: this is asked behind each of them.
-            let rest = self.rest();
-            match rest.iter().position(|b| !self.is_end(std::slice::from_ref(b))) {
-                Some(at) if rest[at] == 0 => self.is_end(&rest[at + 1..]),
-                at => at.is_none(),
-            }
+        if self.peeked.is_some() || self.position < self.begins.get() {
+            return false;
         }
+        // No byte is looked at twice, and nothing behind the first of a statement: this is asked behind each `;`.
+        let rest = self.rest();
+        let Some(at) = rest.iter().position(|b| !self.is_end(std::slice::from_ref(b))) else { return true };
+        if rest[at] == 0 && self.is_end(&rest[at + 1..]) {
+            return true;
+        }
+        self.begins.set(self.position + at + 1);
+        false
     }
 
     fn rest(&self) -> &'a [u8] {
