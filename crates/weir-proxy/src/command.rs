@@ -368,6 +368,10 @@ impl Session {
             // Others wait for its answer.
             filling.give_up(Refusal::Error);
         }
+        if matches!(command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) && self.tally.has_sent_ahead() {
+            // The server holds what was sent ahead for it, and would put what comes next behind that.
+            return Err(Exit::Tell(CloseReason::Denied, err.clone()));
+        }
         self.begin(command, Shape::Single);
         self.ruled.no_last |= command == com::STMT_PREPARE;
         self.worker.stats().own_error(err.code);
@@ -388,6 +392,9 @@ impl Session {
             }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
                 let id = statement_id(body).map(|id| self.tally.meant(id));
+                if command != com::STMT_FETCH {
+                    self.tally.took_ahead(id);
+                }
                 self.current.noted = id.and_then(|id| {
                     let noted = || self.statements.get(&id).map(|kept| kept.noted);
                     self.tally.executes(id).or_else(noted)
@@ -400,7 +407,11 @@ impl Session {
             }
             com::INIT_DB => self.ruled.enters_named(body),
             com::SET_OPTION => self.multi.asked(body),
+            com::STMT_SEND_LONG_DATA => self.tally.sent_ahead(statement_id(body)),
+            com::STMT_RESET => self.tally.took_ahead(statement_id(body)),
+            com::RESET_CONNECTION => self.tally.forgets_ahead(),
             com::STMT_CLOSE => {
+                self.tally.took_ahead(statement_id(body));
                 if let Some(id) = statement_id(body) {
                     self.statements.remove(&id);
                     self.ruled.closed(id);

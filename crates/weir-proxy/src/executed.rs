@@ -7,6 +7,9 @@ use weir_wire::caps::{self, Caps};
 use weir_wire::command as com;
 use weir_wire::execute::{Binds, Execute, cursor_flags, has_type};
 
+/// Bytes of types that are kept of one statement, to know them again: two for each parameter, as a rule.
+const KEPT_MAX: usize = 256;
+
 /// What is kept of a prepared statement.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -22,6 +25,7 @@ pub(crate) struct Kept {
 /// The types of a prepared statement's parameters, as they were bound last.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
+    /// Empty where there is too much of them: names of query attributes stand among them.
     bound: Box<[u8]>,
     /// A hash of them.
     key: u64,
@@ -49,7 +53,8 @@ impl Types {
     fn rebind(&mut self, types: &[u8], flags: Caps) {
         let named = flags & caps::QUERY_ATTRIBUTES != 0;
         let time = has_type(types, named, TYPE_TIME);
-        *self = Self { bound: types.into(), key: hash(0, types), time };
+        let kept = if types.len() <= KEPT_MAX { types } else { &[] };
+        *self = Self { bound: kept.into(), key: hash(0, types), time };
     }
 }
 

@@ -104,6 +104,9 @@ impl Session {
         payload: &[u8],
         len: usize,
     ) -> Result<Option<Handled>, Exit> {
+        if matches!(command, com::STMT_RESET | com::STMT_CLOSE) {
+            self.tally.took_ahead(Some(id));
+        }
         if command == com::STMT_RESET
             && let Some(sharing) = &mut self.sharing
         {

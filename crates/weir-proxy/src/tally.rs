@@ -54,6 +54,8 @@ pub(crate) struct Tally {
     executes: Option<(u32, Noted)>,
     /// The id of the statement that was executed last.
     executed: u32,
+    /// The statements for which COM_STMT_SEND_LONG_DATA has gone to the server, and that have not been executed since.
+    ahead: Vec<u32>,
     /// The schema that is shown of the session.
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
@@ -82,6 +84,7 @@ impl Tally {
             last_prepared: 0,
             executes: None,
             executed: 0,
+            ahead: Vec::new(),
             shown: Schema::None,
             text: None,
             matched: None,
@@ -172,6 +175,31 @@ impl Tally {
     /// The id of the statement that a command is about: -1 is MariaDB's word for the one that was prepared last.
     pub fn meant(&self, id: u32) -> u32 {
         if id == u32::MAX { self.last_prepared } else { id }
+    }
+
+    /// Data for a statement goes to the server ahead of its execution.
+    pub fn sent_ahead(&mut self, id: Option<u32>) {
+        let id = id.map(|id| self.meant(id)).filter(|id| !self.ahead.contains(id));
+        self.ahead.extend(id);
+    }
+
+    /// The server uses that, or forgets it.
+    #[inline]
+    pub fn took_ahead(&mut self, id: Option<u32>) {
+        if !self.ahead.is_empty() {
+            let id = id.map(|id| self.meant(id));
+            self.ahead.retain(|ahead| Some(*ahead) != id);
+        }
+    }
+
+    /// Whether the server holds such data.
+    pub fn has_sent_ahead(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// The session has been reset.
+    pub fn forgets_ahead(&mut self) {
+        self.ahead.clear();
     }
 
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
@@ -359,11 +387,13 @@ impl Session {
         let key = if let Ask::Later(key) = ask { Some(key) } else { None };
         let mut sample = None;
         let counted = here(|analytics| {
-            if might_hit {
+            let plain = PlainCall { ns: total_ns, rows_sent, bytes_in, bytes_out, at };
+            let counted = is_plain && analytics.count_plain(slot, plain);
+            // Where its row has gone, another digest may have its place.
+            if might_hit && (counted || !is_plain) {
                 sample = analytics.might_hit(slot, server_ns, key);
             }
-            let plain = PlainCall { ns: total_ns, rows_sent, bytes_in, bytes_out, at };
-            is_plain && analytics.count_plain(slot, plain)
+            counted
         });
         if counted == Some(false) {
             self.counts(slot, call());

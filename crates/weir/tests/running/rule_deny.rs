@@ -1,6 +1,6 @@
 //! Rules with `deny`: nothing of the statement reaches the server, and the session goes on.
 
-use crate::cache_kit::MODES;
+use crate::cache_kit::{MODES, change};
 use crate::kit::*;
 use crate::sharing_kit::*;
 
@@ -282,6 +282,43 @@ async fn rules_that_come_while_sessions_are_there_hold_for_these_too() {
             denied(&execute(&mut client, early.id, &[], true).await, "late");
             let sample = "weir_rule_denied_total{rule=\"late\"}";
             assert_eq!(metric(&weir, sample).await, 2.0);
+        }
+    }
+}
+
+/// What was sent ahead for an execution stands at the server: a second try would put the same behind it.
+#[tokio::test]
+async fn an_execution_that_is_refused_takes_what_was_sent_ahead_for_it_with_its_session() {
+    let rule = "[[rule]]\nname = \"once\"\nmatch = { digest = \"INSERT INTO l VALUES (?)\", command = \"execute\" }\n\
+                limit = { rate = \"1/h\", queue = \"0s\" }\n";
+    for (flavor, server) in both() {
+        database(&server, "rule_deny12", &["CREATE TABLE l (v TEXT)"]).await;
+        for mode in MODES {
+            change(&server, "DELETE FROM rule_deny12.l").await;
+            let weir = sharing(&server, 4, mode, rule);
+            let [mut client, mut other] = clients(&weir, "rule_deny12").await;
+            let mut ids = Vec::new();
+            for client in [&mut client, &mut other] {
+                ids.push(client.prepare("INSERT INTO l VALUES (?)").await.unwrap().id);
+            }
+            let execution = |id| {
+                let params = &[command::Param::LongData];
+                command::Execute { id, flags: 0, params, types: true, attributes: false }.body()
+            };
+            client.command(command::STMT_SEND_LONG_DATA, &command::long_data(ids[0], 0, b"a")).await.unwrap();
+            let done = client.command(command::STMT_EXECUTE, &execution(ids[0])).await.unwrap();
+            assert_eq!(done.err(), None, "{flavor:?} {mode}");
+            // Nothing is held for this one: the session goes on.
+            let refused = client.command(command::STMT_EXECUTE, &execution(ids[0])).await.unwrap();
+            assert_eq!(refused.err().map(|err| err.code), Some(1226), "{flavor:?} {mode} {refused:?}");
+            row(&mut client, "SELECT 1").await;
+
+            other.command(command::STMT_SEND_LONG_DATA, &command::long_data(ids[1], 0, b"b")).await.unwrap();
+            let refused = other.command(command::STMT_EXECUTE, &execution(ids[1])).await.unwrap();
+            assert_eq!(refused.err().map(|err| err.code), Some(1226), "{flavor:?} {mode} {refused:?}");
+            let after = other.run("SELECT 1").await;
+            assert!(after.as_ref().map_or(true, |answer| answer.closed), "{flavor:?} {mode} {after:?}");
+            assert_eq!(row(&mut client, "SELECT GROUP_CONCAT(v) FROM l").await, "a", "{flavor:?} {mode}");
         }
     }
 }
