@@ -461,14 +461,15 @@ impl RuleArgs {
     /// Reads the file, if it is one.
     ///
     /// # Errors
-    /// When it cannot be read, or when neither a file nor a name is given.
+    /// When it cannot be read. Where neither a file nor a name is given, the program ends.
     pub fn into_new(self, place: Option<Place>) -> anyhow::Result<NewRule> {
         let Some(file) = self.file else {
-            anyhow::ensure!(
-                self.flags.is_named(),
-                "say which rule: a FILE with it (\"-\" is standard input), --name with what it matches and does, or --from-digest ID with --cache TTL; \
-                 --help shows all"
-            );
+            if !self.flags.is_named() {
+                // As of every command line that lacks something: exit status 2.
+                let text = "say which rule: a FILE with it (\"-\" is standard input), --name with what it matches and does, or \
+                            --from-digest ID with --cache TTL; --help shows all\n";
+                clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text).exit();
+            }
             return Ok(NewRule { rule: Some(self.flags.into_json()), toml: None, place });
         };
         let text = text_of(&file)?;

@@ -37,14 +37,13 @@ pub fn advise(shared: &Shared) -> PinAdvice {
         }
         all.add(&of_sums(&report.other));
         // What has not ended yet.
-        for session in &seen {
+        for session in seen.iter().filter(|session| !session.pins.contains(PinReason::SessionMode)) {
             let Some(ns) = session.pinned.map(|time| time.min(digests.observed()).as_nanos() as u64) else {
                 continue;
             };
-            let reasons = session.pins.iter().filter(|reason| *reason != PinReason::SessionMode);
             let kept = Kept {
                 times: BTreeMap::new(),
-                reasons: reasons.map(|reason| (reason, ns)).collect(),
+                reasons: session.pins.iter().map(|reason| (reason, ns)).collect(),
                 all: ns,
             };
             users.entry(text(&session.user)).or_default().add(&kept);

@@ -7,7 +7,7 @@ use crate::sharing_kit::*;
 use command::Param;
 
 /// Far less than the tests wait for a lock.
-const LIMITS: &str = "[limits]\nauth_failure_delay = \"20ms\"\nserver_connect_timeout = \"1s\"\nserver_read_timeout = \"20s\"\n";
+const LIMITS: &str = "[limits]\nauth_failure_delay = \"20ms\"\nserver_connect_timeout = \"2s\"\nserver_read_timeout = \"20s\"\n";
 const WAIT: Duration = Duration::from_millis(3500);
 
 const TABLES: [&str; 3] =
@@ -159,12 +159,11 @@ async fn p46_a_client_that_leaves_while_its_statement_is_prepared_leaves_no_lock
 async fn a_transaction_whose_statement_cannot_be_prepared_in_time_ends_with_a_word() {
     for (flavor, server) in &both() {
         database(server, "sl_word", &TABLES).await;
-        let weir = sharing(server, 8, "", &LIMITS.replace("20s", "1s"));
+        let weir = sharing(server, 8, "", &LIMITS.replace("20s", "4s"));
         let (mut one, id) = elsewhere(&weir, "sl_word", "BEGIN").await;
         one.run("INSERT INTO u VALUES (1)").await.unwrap();
         let mut locked = Locked::new(server, "sl_word").await;
         one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
-        locked.until_waiting(2).await;
         let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
         assert_eq!(answer.err().map(|err| err.code), Some(1159), "{flavor:?}: {answer:?}");
         numbered(&answer, 1);

@@ -94,7 +94,7 @@ fn left_out(advice: &CacheAdvice) -> String {
     };
     format!(
         "{count} left out: {they} would have saved less than {}, that is less than 1 % of the server's {}, or than 1 ms in each \
-         second of {}; --all shows them\n",
+         second of {}, or its answers would have been stale too often (--stale); --all shows them\n",
         seconds(advice.least_seconds),
         seconds(advice.server_seconds),
         seconds(advice.observed_seconds)
