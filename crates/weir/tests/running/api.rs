@@ -134,7 +134,7 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
     }
     // Nothing but where the running Weir is.
     for args in [&["rules", "add"][..], &["rules", "replace", "one"]] {
-        let said = refused_with(&weir, args);
+        let said = failed_with(&weir, args, 2);
         assert!(said.contains("say which rule") && said.contains("--from-digest"), "{args:?}: {said}");
     }
     for args in [

@@ -35,8 +35,13 @@ pub fn told_json(weir: &Weir, args: &[&str]) -> serde_json::Value {
 
 /// The same, which must fail with status 1. Returns the error.
 pub fn refused_with(weir: &Weir, args: &[&str]) -> String {
+    failed_with(weir, args, 1)
+}
+
+/// The same with another status.
+pub fn failed_with(weir: &Weir, args: &[&str], status: i32) -> String {
     let output = cli(&with_config(weir, args).iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+    assert_eq!(output.status.code(), Some(status), "{args:?}: {output:?}");
     assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
