@@ -14,7 +14,7 @@ use weir_testkit::{Flavor, Server, Weir};
 use crate::cached;
 use crate::client::{Client, Login};
 use crate::load::{self, Scripts};
-use crate::summary::{SHARED_CONNECTIONS, Target};
+use crate::summary::{AMPLE_CONNECTIONS, SHARED_CONNECTIONS, Target};
 use crate::sysbench;
 
 /// The account that every experiment uses. Weir is told about it; the others cannot be.
@@ -58,7 +58,7 @@ impl Rig {
         rig.add_relay()?;
         rig.add_weir(weir, Target::Weir, MAX_CONNECTIONS)?;
         rig.add_weir(weir, Target::Shared, SHARED_CONNECTIONS)?;
-        rig.add_weir(weir, Target::Ample, MAX_CONNECTIONS)?;
+        rig.add_weir(weir, Target::Ample, AMPLE_CONNECTIONS)?;
         Ok(rig)
     }
 

@@ -18,7 +18,7 @@ pub enum Target {
     Weir,
     /// Weir whose clients share [`SHARED_CONNECTIONS`].
     Shared,
-    /// Weir whose clients share connections, as many as the others may have.
+    /// Weir whose clients share [`AMPLE_CONNECTIONS`].
     Ample,
     /// Weir with a rule that caches every read it may.
     Cached,
@@ -28,6 +28,8 @@ pub enum Target {
 
 /// Server connections of [`Target::Shared`], where a row names no other number.
 pub const SHARED_CONNECTIONS: u32 = 16;
+/// Server connections of [`Target::Ample`]: nobody waits for one. With thousands, each would keep only one or two statements prepared.
+pub const AMPLE_CONNECTIONS: u32 = 300;
 
 impl Target {
     /// All of them, in the order of the report.
