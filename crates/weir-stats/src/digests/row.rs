@@ -93,20 +93,12 @@ impl Default for Rare {
 impl Counts {
     #[inline(always)]
     pub fn add_plain(&self, call: PlainCall) {
-        self.calls.inc();
-        self.bytes_in.add(call.bytes_in);
-        self.bytes_out.add(call.bytes_out);
-        self.rows_sent.add(call.rows_sent);
-        self.last_seen.set(call.at);
+        self.add_answer(call.rows_sent, (call.bytes_in, call.bytes_out), call.at);
         self.both.record(call.ns);
     }
 
     pub fn add(&self, call: Call) {
-        self.calls.inc();
-        self.bytes_in.add(call.bytes_in);
-        self.bytes_out.add(call.bytes_out);
-        self.rows_sent.add(call.rows_sent);
-        self.last_seen.set(call.at);
+        self.add_answer(call.rows_sent, (call.bytes_in, call.bytes_out), call.at);
         if call.server_ns == call.total_ns && call.server_ns != 0 {
             self.both.record(call.total_ns);
         } else {
@@ -116,6 +108,15 @@ impl Counts {
         if special != 0 || call.error.is_some() || call.source != Source::Server {
             self.add_special(call);
         }
+    }
+
+    #[inline(always)]
+    fn add_answer(&self, rows_sent: u64, (bytes_in, bytes_out): (u64, u64), at: u64) {
+        self.calls.inc();
+        self.bytes_in.add(bytes_in);
+        self.bytes_out.add(bytes_out);
+        self.rows_sent.add(rows_sent);
+        self.last_seen.set(at);
     }
 
     #[inline(never)]
