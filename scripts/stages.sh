@@ -91,7 +91,7 @@ joined() {
 
 # The lines of the stage's output that tell most, for the end of a long log.
 stages_why() {
-  grep -E '^FAIL|FAILED|panicked|CRASH|^error|base64:|assertion|left:|right:' "$stages_output" | grep -v '^==>' |
+  grep -E '^FAIL|FAILED|panicked|CRASH|^error|base64:|assertion|left:|right:|^seed|^  difference|^direct:|^weir:|^  (direct|weir):' "$stages_output" | grep -v '^==>' |
     tail -n 12 | cut -c 1-300 | awk -v name="$1" '{ printf "WHY\t%s\t%s\n", name, $0 }'
 }
 

@@ -71,6 +71,7 @@ impl Session {
             return self.forward(cx, com::SLEEP, packet);
         };
         self.tally.takes();
+        self.statements.meets(payload);
         match self.ruled(cx, command, payload, packet.len())? {
             Ruling::Next => self.one(cx, command, payload, packet),
             Ruling::Instead(other) => self.one(cx, command, &other[weir_wire::HEADER..], &other),
@@ -155,6 +156,7 @@ impl Session {
             return Err(Exit::Tell(CloseReason::ClientProtocol, err));
         }
         self.tally.takes();
+        self.statements.meets(so_far);
         if self.ruled_part(cx, command, so_far)? == Ruling::Waits {
             return Ok(0);
         }
@@ -368,7 +370,7 @@ impl Session {
             // Others wait for its answer.
             filling.give_up(Refusal::Error);
         }
-        if matches!(command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) && self.tally.has_sent_ahead() {
+        if self.statements.uses_ahead() {
             // The server holds what was sent ahead for it, and would put what comes next behind that.
             return Err(Exit::Tell(CloseReason::Denied, err.clone()));
         }
@@ -391,12 +393,12 @@ impl Session {
                 self.current.noted = Some(noted);
             }
             com::STMT_EXECUTE | com::STMT_FETCH | com::STMT_BULK_EXECUTE => {
-                let id = statement_id(body).map(|id| self.tally.meant(id));
-                if command != com::STMT_FETCH {
-                    self.tally.took_ahead(id);
+                let id = statement_id(body).map(|id| self.statements.meant(id));
+                if let (Some(id), true) = (id, command != com::STMT_FETCH) {
+                    self.statements.took_ahead(id);
                 }
                 self.current.noted = id.and_then(|id| {
-                    let noted = || self.statements.get(&id).map(|kept| kept.noted);
+                    let noted = || self.statements.get(id).map(|kept| kept.noted);
                     self.tally.executes(id).or_else(noted)
                 });
                 if let Some(noted) = self.current.noted {
@@ -407,14 +409,16 @@ impl Session {
             }
             com::INIT_DB => self.ruled.enters_named(body),
             com::SET_OPTION => self.multi.asked(body),
-            com::STMT_SEND_LONG_DATA => self.tally.sent_ahead(statement_id(body)),
-            com::STMT_RESET => self.tally.took_ahead(statement_id(body)),
-            com::RESET_CONNECTION => self.tally.forgets_ahead(),
-            com::STMT_CLOSE => {
-                self.tally.took_ahead(statement_id(body));
-                if let Some(id) = statement_id(body) {
-                    self.statements.remove(&id);
-                    self.ruled.closed(id);
+            com::STMT_SEND_LONG_DATA | com::STMT_RESET | com::STMT_CLOSE => {
+                let Some(id) = statement_id(body) else { return };
+                match command {
+                    com::STMT_SEND_LONG_DATA => self.statements.sent_ahead(id),
+                    com::STMT_RESET => self.statements.took_ahead(id),
+                    _ => {
+                        self.statements.took_ahead(id);
+                        self.statements.closed(id);
+                        self.ruled.closed(id);
+                    }
                 }
             }
             _ => {}

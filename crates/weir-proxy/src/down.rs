@@ -240,11 +240,11 @@ impl Session {
             if self.statements.len() < self.limits.max_statements as usize {
                 // By the id that the client knows.
                 let id = self.client_statement_id(prepared.id);
-                let kept = self.tally.prepared(id, noted, prepared.params);
+                let kept = self.tally.prepared(noted, prepared.params);
                 self.statements.insert(id, kept);
                 self.ruled.prepared(id);
             } else {
-                self.tally.prepared_another();
+                self.statements.prepared_another();
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
             let known = self.sharing.as_ref().and_then(|sharing| sharing.client_charset());

@@ -70,6 +70,7 @@ mod shared;
 mod sharing;
 mod show;
 mod spare;
+mod statements;
 mod tally;
 mod texts;
 mod tracker;

@@ -105,7 +105,7 @@ impl Session {
         len: usize,
     ) -> Result<Option<Handled>, Exit> {
         if matches!(command, com::STMT_RESET | com::STMT_CLOSE) {
-            self.tally.took_ahead(Some(id));
+            self.statements.took_ahead(id);
         }
         if command == com::STMT_RESET
             && let Some(sharing) = &mut self.sharing
@@ -287,7 +287,7 @@ impl Session {
     /// COM_STMT_CLOSE: the connection keeps the statement for the next client that prepares the same, unless something of
     /// this one is left in it.
     fn close_statement(&mut self, id: u32) {
-        self.statements.remove(&id);
+        self.statements.closed(id);
         self.ruled.closed(id);
         let Some(sharing) = &mut self.sharing else { return };
         sharing.plain.remove(&id);

@@ -375,7 +375,7 @@ impl Session {
                 if self.sharing.is_some() {
                     return Ok(Asked::Nothing);
                 }
-                Ok(Asked::Unknown(self.statements.get(&id).map(|kept| rule_kind(kept.noted.kind))))
+                Ok(Asked::Unknown(self.statements.get(id).map(|kept| rule_kind(kept.noted.kind))))
             }
         }
     }

@@ -31,13 +31,13 @@ use crate::settle::settle;
 use crate::shared::ClientCount;
 use crate::sharing::Sharing;
 use crate::spare::{can_serve_another, keep};
-use crate::tally::{Kept, Tally};
+use crate::statements::Statements;
+use crate::tally::Tally;
 use crate::unsent::Unsent;
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 use crate::writes::Alters;
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -159,8 +159,8 @@ pub(crate) struct Session {
     pub current: Current,
     /// What the operator's rules have to do with it.
     pub ruled: Ruled,
-    /// What is kept of the client's prepared statements, by the server's id.
-    pub statements: HashMap<u32, Kept, foldhash::fast::RandomState>,
+    /// What is kept of the client's prepared statements.
+    pub statements: Statements,
     /// What is counted of its statements' digests.
     pub tally: Tally,
     /// Its state, where it has a connection of its own and nobody else follows it.
@@ -245,7 +245,7 @@ impl Session {
             to_client: Unsent::default(),
             current: Current::none(now),
             ruled: Ruled::new(schema),
-            statements: HashMap::default(),
+            statements: Statements::default(),
             tally,
             followed: Followed::default(),
             limits: Arc::clone(&settings.limits),

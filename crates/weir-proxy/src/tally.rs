@@ -47,15 +47,12 @@ pub(crate) struct Tally {
     /// The command at hand waits since then, or has waited so long.
     waits_since: Option<Instant>,
     queue_ns: u64,
-    /// The statement that is being prepared, and the client's id of the one that was prepared last.
+    /// The statement that is being prepared.
     preparing: Option<(Spot, u64)>,
-    last_prepared: u32,
     /// What is noted of the statement that the command at hand executes, by the client's id.
     executes: Option<(u32, Noted)>,
     /// The id of the statement that was executed last.
     executed: u32,
-    /// The statements for which COM_STMT_SEND_LONG_DATA has gone to the server, and that have not been executed since.
-    ahead: Vec<u32>,
     /// The schema that is shown of the session.
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
@@ -81,10 +78,8 @@ impl Tally {
             waits_since: None,
             queue_ns: 0,
             preparing: None,
-            last_prepared: 0,
             executes: None,
             executed: 0,
-            ahead: Vec::new(),
             shown: Schema::None,
             text: None,
             matched: None,
@@ -162,44 +157,8 @@ impl Tally {
     }
 
     /// What there is to keep of a statement that was just prepared.
-    pub fn prepared(&mut self, id: u32, noted: Noted, params: u16) -> Kept {
-        self.last_prepared = id;
+    pub fn prepared(&mut self, noted: Noted, params: u16) -> Kept {
         Kept { noted, spot: self.preparing.take(), params, types: Types::default(), is_long: false }
-    }
-
-    /// The statement that was just prepared is not kept.
-    pub fn prepared_another(&mut self) {
-        self.last_prepared = u32::MAX;
-    }
-
-    /// The id of the statement that a command is about: -1 is MariaDB's word for the one that was prepared last.
-    pub fn meant(&self, id: u32) -> u32 {
-        if id == u32::MAX { self.last_prepared } else { id }
-    }
-
-    /// Data for a statement goes to the server ahead of its execution.
-    pub fn sent_ahead(&mut self, id: Option<u32>) {
-        let id = id.map(|id| self.meant(id)).filter(|id| !self.ahead.contains(id));
-        self.ahead.extend(id);
-    }
-
-    /// The server uses that, or forgets it.
-    #[inline]
-    pub fn took_ahead(&mut self, id: Option<u32>) {
-        if !self.ahead.is_empty() {
-            let id = id.map(|id| self.meant(id));
-            self.ahead.retain(|ahead| Some(*ahead) != id);
-        }
-    }
-
-    /// Whether the server holds such data.
-    pub fn has_sent_ahead(&self) -> bool {
-        !self.ahead.is_empty()
-    }
-
-    /// The session has been reset.
-    pub fn forgets_ahead(&mut self) {
-        self.ahead.clear();
     }
 
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
@@ -279,8 +238,8 @@ impl Session {
     /// The command at hand executes a prepared statement; `whole` is its payload, if it is all there.
     pub(crate) fn tally_execution(&mut self, id: Option<u32>, whole: Option<&[u8]>) {
         let flags = self.client_caps;
-        let id = id.map(|id| self.tally.meant(id));
-        let kept = id.and_then(|id| Some((id, self.statements.get_mut(&id)?)));
+        let id = id.map(|id| self.statements.meant(id));
+        let kept = id.and_then(|id| Some((id, self.statements.get_mut(id)?)));
         let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long })) = kept else {
             return;
         };
@@ -304,8 +263,8 @@ impl Session {
 
     /// The command at hand sends a value of a prepared statement ahead.
     pub(crate) fn tally_long_data(&mut self, id: Option<u32>) {
-        let id = id.map(|id| self.tally.meant(id));
-        if let Some(kept) = id.and_then(|id| self.statements.get_mut(&id)) {
+        let id = id.map(|id| self.statements.meant(id));
+        if let Some(kept) = id.and_then(|id| self.statements.get_mut(id)) {
             kept.is_long = true;
         }
     }
@@ -427,7 +386,7 @@ impl Session {
         let of = (&*self.worker, &*self.identity);
         let at = place_of(&self.sharing, &self.ruled, &self.server);
         let executes = matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
-        let kept = if executes { self.statements.get_mut(&self.tally.executed) } else { None };
+        let kept = if executes { self.statements.get_mut(self.tally.executed) } else { None };
         let slot = kept.and_then(|kept| kept.spot.as_mut()).and_then(|(spot, _)| {
             with_sender((&mut self.tally, at), of, |analytics, sender| analytics.slot(spot, sender, None).0)
         });

@@ -132,7 +132,7 @@ impl Session {
                 // What is bound to its connection may be cut: then all of it is taken out in the end.
                 let text = statement.filter(|statement| !statement.key().is_bound());
                 let Some(text) = text.map(|statement| Arc::clone(statement.key().text())) else { return };
-                let kept = sharing.executing.and_then(|id| self.statements.get(&id));
+                let kept = sharing.executing.and_then(|id| self.statements.get(id));
                 (kept.map_or(Alters::No, |kept| kept.noted.alters), Some(text))
             }
         };
@@ -181,7 +181,7 @@ impl Session {
         let sharing = self.sharing.as_ref()?;
         let id = sharing.executing?;
         let statement = sharing.statements.get(id).ok()?;
-        let kind = self.statements.get(&id)?.noted.kind;
+        let kind = self.statements.get(id)?.noted.kind;
         let named = self.client_caps & caps::QUERY_ATTRIBUTES != 0;
         let execute = Execute::parse(payload, statement.params(), self.client_caps).ok()?;
         let types = statement.types().cloned();

@@ -325,11 +325,16 @@ async fn compare(args: &Args, stage: &mut Stage) -> Result<bool> {
     if let Some(weir) = stage.weir.as_mut().filter(|_| !good) {
         let running = if weir.is_running() { "still runs" } else { "has ended" };
         let log = weir.log();
-        let lines: Vec<_> = log.lines().collect();
-        let last = &lines[lines.len().saturating_sub(20)..];
-        println!("weir {running}; its last lines:\n{}", last.join("\n"));
+        let lines: Vec<_> = log.lines().filter(|line| !usual(line)).collect();
+        let last = &lines[lines.len().saturating_sub(40)..];
+        println!("weir {running}; its last lines of what is not usual:\n{}", last.join("\n"));
     }
     Ok(good)
+}
+
+/// What Weir says of sessions that come and go as they should.
+fn usual(line: &str) -> bool {
+    line.contains("event=\"client_login\"") || line.contains("reason=\"quit\"")
 }
 
 fn title(args: &Args, plan: &Plan) -> Result<String> {

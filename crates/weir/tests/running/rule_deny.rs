@@ -308,7 +308,11 @@ async fn an_execution_that_is_refused_takes_what_was_sent_ahead_for_it_with_its_
             client.command(command::STMT_SEND_LONG_DATA, &command::long_data(ids[0], 0, b"a")).await.unwrap();
             let done = client.command(command::STMT_EXECUTE, &execution(ids[0])).await.unwrap();
             assert_eq!(done.err(), None, "{flavor:?} {mode}");
-            // Nothing is held for this one: the session goes on.
+            // Nothing is held for this one: the session goes on, whatever is held for others and was sent for none.
+            let unheard = client.prepare("SELECT ?").await.unwrap().id;
+            for id in [unheard, unheard + 1000] {
+                client.command(command::STMT_SEND_LONG_DATA, &command::long_data(id, 0, b"x")).await.unwrap();
+            }
             let refused = client.command(command::STMT_EXECUTE, &execution(ids[0])).await.unwrap();
             assert_eq!(refused.err().map(|err| err.code), Some(1226), "{flavor:?} {mode} {refused:?}");
             row(&mut client, "SELECT 1").await;
