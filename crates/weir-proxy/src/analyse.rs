@@ -257,7 +257,7 @@ impl Session {
 
 impl Noted {
     /// Of a statement that changes neither character sets nor what names stand for.
-    fn plain(kind: StatementKind) -> Self {
+    pub(crate) fn plain(kind: StatementKind) -> Self {
         Self { kind, charset: None, alters: Alters::No }
     }
 }

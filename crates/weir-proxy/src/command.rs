@@ -66,12 +66,13 @@ impl Session {
 
     /// A request that is all there.
     fn whole(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
-        let Some(&command) = payload.first() else {
-            // An empty packet is no command; the server says so in its own words.
-            return self.forward(cx, com::SLEEP, packet);
-        };
         self.tally.takes();
         self.statements.meets(payload);
+        let Some(&command) = payload.first() else {
+            // An empty packet is no command; the server says so in its own words.
+            let fit = self.checkout(com::SLEEP, payload);
+            return if fit { self.forward(cx, com::SLEEP, packet) } else { Ok(()) };
+        };
         match self.ruled(cx, command, payload, packet.len())? {
             Ruling::Next => self.one(cx, command, payload, packet),
             Ruling::Instead(other) => self.one(cx, command, &other[weir_wire::HEADER..], &other),
@@ -415,9 +416,8 @@ impl Session {
                     com::STMT_SEND_LONG_DATA => self.statements.sent_ahead(id),
                     com::STMT_RESET => self.statements.took_ahead(id),
                     _ => {
-                        self.statements.took_ahead(id);
+                        self.ruled.closed(self.statements.meant(id));
                         self.statements.closed(id);
-                        self.ruled.closed(id);
                     }
                 }
             }

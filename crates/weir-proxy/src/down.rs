@@ -235,13 +235,16 @@ impl Session {
         self.changed();
         self.ruled.ended(self.walker.error().is_none());
         self.multi.answered(self.walker.error().is_none());
+        if self.current.command == command::STMT_PREPARE && self.walker.error().is_some() {
+            self.statements.prepared_none();
+        }
         let Some(noted) = self.current.noted else { return };
         if let Some(prepared) = self.walker.prepared() {
             if self.statements.len() < self.limits.max_statements as usize {
                 // By the id that the client knows.
                 let id = self.client_statement_id(prepared.id);
                 let kept = self.tally.prepared(noted, prepared.params);
-                self.statements.insert(id, kept);
+                self.statements.insert(id, kept, self.server.family);
                 self.ruled.prepared(id);
             } else {
                 self.statements.prepared_another();

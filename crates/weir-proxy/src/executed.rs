@@ -20,6 +20,16 @@ pub(crate) struct Kept {
     pub types: Types,
     /// COM_STMT_SEND_LONG_DATA has come for it: its executions do not hold all their values.
     pub is_long: bool,
+    /// The server holds data for its next execution.
+    pub has_ahead: bool,
+}
+
+#[cfg(test)]
+impl Kept {
+    pub fn for_tests() -> Self {
+        let noted = Noted::plain(weir_sql::StatementKind::Read);
+        Self { noted, spot: None, params: 0, types: Types::default(), is_long: false, has_ahead: false }
+    }
 }
 
 /// The types of a prepared statement's parameters, as they were bound last.

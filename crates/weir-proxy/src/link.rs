@@ -2,6 +2,8 @@
 
 use crate::backend::Backend;
 use crate::worker::Worker;
+use foldhash::quality::FixedState;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,16 +16,25 @@ use weir_wire::caps::{self, Caps};
 pub type ServerPool = Pool<Key, Box<Link>>;
 
 /// What must be equal for a session to use a connection: the account, and what was agreed about packets and sessions.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    pub user: Arc<[u8]>,
+    /// Of the rest: each statement looks for connections twice.
+    hash: u64,
     pub dialect: Caps,
+    pub user: Arc<[u8]>,
 }
 
 impl Key {
     /// `agreed` are the flags asked of the server.
     pub(crate) fn new(user: &[u8], agreed: Caps) -> Self {
-        Self { user: user.into(), dialect: agreed & !OF_THE_LINK }
+        let dialect = agreed & !OF_THE_LINK;
+        Self { hash: FixedState::default().hash_one((user, dialect)), dialect, user: user.into() }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
     }
 }
 

@@ -287,9 +287,14 @@ impl Session {
     /// COM_STMT_CLOSE: the connection keeps the statement for the next client that prepares the same, unless something of
     /// this one is left in it.
     fn close_statement(&mut self, id: u32) {
+        if !self.has_statement(id) {
+            return;
+        }
+        let Some(sharing) = &mut self.sharing else { return };
+        // MariaDB closes the one prepared last, where -1 is said.
+        let id = sharing.statements.resolve(id);
         self.statements.closed(id);
         self.ruled.closed(id);
-        let Some(sharing) = &mut self.sharing else { return };
         sharing.plain.remove(&id);
         sharing.untold.forget(id);
         let used = sharing.statements.get(id).is_ok_and(|s| s.has_long_data() || s.has_cursor());
@@ -379,7 +384,8 @@ impl Session {
         if sharing.announced.is_some() {
             return;
         }
-        let key = PreparedKey::new(Arc::clone(text), &sharing.wanted).filter(|_| *whole);
+        let key = PreparedKey::new(Arc::clone(text), &sharing.wanted, self.worker.shared.statement_seed)
+            .filter(|_| *whole);
         let key = match key {
             Some(key) if self.server.family == ServerFamily::MySql => key.owned_by(self.entry.handle.id()),
             Some(key) => key,

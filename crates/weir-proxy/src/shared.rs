@@ -89,6 +89,8 @@ pub struct Shared {
     pub(crate) bases: parking_lot::Mutex<Bases>,
     /// Connections that clients of their own have left.
     pub(crate) spares: Spares,
+    /// For what is hashed of prepared statements.
+    pub(crate) statement_seed: u64,
     /// Somebody looks after the statements that wait in the pool's queue.
     pub(crate) queue_watched: AtomicBool,
     /// Held by who connects to learn the greeting; the last failure to.
@@ -119,6 +121,7 @@ impl Shared {
             maker: RuleMaker::default(),
             cache,
             results: ResultsKeys::default(),
+            statement_seed: seed(),
             names: AtomicU64::new(0),
             known_names: KnownNames::default(),
             settings: ArcSwap::from_pointee(settings),

@@ -158,7 +158,14 @@ impl Tally {
 
     /// What there is to keep of a statement that was just prepared.
     pub fn prepared(&mut self, noted: Noted, params: u16) -> Kept {
-        Kept { noted, spot: self.preparing.take(), params, types: Types::default(), is_long: false }
+        Kept {
+            noted,
+            spot: self.preparing.take(),
+            params,
+            types: Types::default(),
+            is_long: false,
+            has_ahead: false,
+        }
     }
 
     /// The statement at hand is one of a session that shares connections, and its digest may be at hand.
@@ -240,7 +247,7 @@ impl Session {
         let flags = self.client_caps;
         let id = id.map(|id| self.statements.meant(id));
         let kept = id.and_then(|id| Some((id, self.statements.get_mut(id)?)));
-        let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long })) = kept else {
+        let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long, .. })) = kept else {
             return;
         };
         (self.tally.executes, self.tally.executed) = (Some((id, *noted)), id);

@@ -186,6 +186,12 @@ impl Session {
     pub(crate) fn server_write_failed(&mut self, error: &io::Error) -> Result<Turn, Exit> {
         tracing::debug!(event = "server_write_failed", client = self.entry.handle.id(), error = %error);
         self.to_server.take();
-        Ok(Turn::Blocked)
+        // Where there is no connection nobody will ever answer.
+        if self.is_detached() { Err(Exit::Close(CloseReason::ServerGone)) } else { Ok(Turn::Blocked) }
+    }
+
+    /// The session shares connections, and has none now.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| !sharing.is_attached())
     }
 }

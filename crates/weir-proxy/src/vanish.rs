@@ -53,7 +53,7 @@ async fn finish(session: &mut Session) {
             if session.phase != Phase::Idle && session.is_ordered_to_end() {
                 return Poll::Ready(true);
             }
-            if session.phase == Phase::Idle || session.entry.handle.ended() {
+            if session.phase == Phase::Idle || session.is_detached() || session.entry.handle.ended() {
                 return Poll::Ready(false);
             }
             if !session.to_server.is_empty()

@@ -301,6 +301,9 @@ impl Leftovers {
         if reads.contains(Reads::LAST_INSERT_ID) && self.insert_id.is_some() && self.insert_id == there {
             reads = reads.minus(Reads::LAST_INSERT_ID);
         }
+        if reads.is_none() {
+            return Next::Anywhere(Vec::new());
+        }
         match self.rebuild(reads, server) {
             Ok(steps) => Next::Anywhere(steps),
             Err(lost) => Next::Unavailable(lost),

@@ -1,6 +1,9 @@
 //! Prepared statements: a client's own, by Weir's ids, and those that a server connection has.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
+
+use foldhash::quality::FixedState;
 
 use crate::state::{Schema, State};
 use crate::value::Value;
@@ -14,8 +17,11 @@ pub use server::{Needs, ServerStatements};
 
 /// What decides how the server reads a text when it prepares it. Statements whose keys are equal are the same statement, whoever
 /// prepared them: connections share them between clients.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedKey {
+    /// Of all that is below but the last two: each execution looks for its statement, and texts are long. It stands first, for keys
+    /// that differ do so here.
+    hash: u64,
     text: Arc<[u8]>,
     schema: Schema,
     sql_mode: Option<Value>,
@@ -31,14 +37,22 @@ pub struct PreparedKey {
 impl PreparedKey {
     /// The key of a text that is prepared in this state. None while something of it is unknown: the statement is then prepared
     /// on the session's connection, and the session keeps it until the state was read back.
-    pub fn new(text: Arc<[u8]>, state: &State) -> Option<Self> {
+    ///
+    /// `seed` is a random number, for clients choose what is hashed, and the same for all keys that meet.
+    pub fn new(text: Arc<[u8]>, state: &State, seed: u64) -> Option<Self> {
         let value = |v| state.value(v).cloned();
+        let (schema, sql_mode) = (state.schema().clone(), value(Variable::SQL_MODE));
+        let character_set_client = value(Variable::CHARACTER_SET_CLIENT);
+        let collation_connection = value(Variable::COLLATION_CONNECTION);
+        let parts = (&text, &schema, &sql_mode, &character_set_client, &collation_connection);
+        let hash = FixedState::with_seed(seed).hash_one(parts);
         let key = Self {
+            hash,
             text,
-            schema: state.schema().clone(),
-            sql_mode: value(Variable::SQL_MODE),
-            character_set_client: value(Variable::CHARACTER_SET_CLIENT),
-            collation_connection: value(Variable::COLLATION_CONNECTION),
+            schema,
+            sql_mode,
+            character_set_client,
+            collation_connection,
             copy: 0,
             owner: 0,
         };
@@ -51,7 +65,16 @@ impl PreparedKey {
         let unknown = (None, None, None);
         let (sql_mode, character_set_client, collation_connection) = unknown;
         let schema = Schema::Unknown;
-        Self { text, schema, sql_mode, character_set_client, collation_connection, copy: server_id, owner: 0 }
+        Self {
+            hash: 0,
+            text,
+            schema,
+            sql_mode,
+            character_set_client,
+            collation_connection,
+            copy: server_id,
+            owner: 0,
+        }
     }
 
     /// Whether it is a key of [`Self::bound`]: its statement is of no use to anyone when its client has closed it.
@@ -89,6 +112,13 @@ impl PreparedKey {
             }
         }
         state
+    }
+}
+
+impl Hash for PreparedKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+        state.write_u64(u64::from(self.copy) << 32 | u64::from(self.owner));
     }
 }
 

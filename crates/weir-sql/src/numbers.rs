@@ -19,8 +19,7 @@ pub fn numbers_as(digit: u8, sql: &[u8], out: &mut Vec<u8>) -> bool {
     }
     // What is not yet appended begins at `kept`.
     let (mut at, mut kept) = (0, 0);
-    while let Some(next) = sql[at..].iter().position(|b| b.is_ascii_digit() || *b == b'*') {
-        let from = at + next;
+    while let Some(from) = digit_or_star(sql, at) {
         let before = if from == 0 { b' ' } else { sql[from - 1] };
         if sql[from] == b'*' {
             if before == b'/' {
@@ -38,6 +37,31 @@ pub fn numbers_as(digit: u8, sql: &[u8], out: &mut Vec<u8>) -> bool {
     }
     out.extend_from_slice(&sql[kept..]);
     true
+}
+
+/// Where the next digit or `*` stands, from `at` on.
+#[inline]
+fn digit_or_star(sql: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(eight) = sql.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let found = digits_and_stars(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = sql.get(at..)?.iter().position(|b| b.is_ascii_digit() || *b == b'*')?;
+    Some(at + rest)
+}
+
+/// The highest bit of each byte that is a digit or a `*`.
+fn digits_and_stars(bytes: u64) -> u64 {
+    const EACH: u64 = u64::MAX / 255;
+    // No byte carries into the next: each is below 0x80 before it is added to.
+    let low = bytes & (EACH * 0x7f);
+    let from_zero = low + EACH * u64::from(0x80 - b'0');
+    let beyond_nine = low + EACH * u64::from(0x7f - b'9');
+    let not_star = (low ^ (EACH * u64::from(b'*'))) + EACH * 0x7f;
+    (from_zero & !beyond_nine | !not_star) & !bytes & (EACH * 0x80)
 }
 
 /// Whether a number beside this byte may be a part of something else: a name, `1.5`, `1e5`, `@1`, a character of several

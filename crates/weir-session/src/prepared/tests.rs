@@ -11,7 +11,7 @@ fn state(mode: &str) -> State {
 }
 
 fn key(text: &str) -> Arc<PreparedKey> {
-    Arc::new(PreparedKey::new(text.as_bytes().into(), &state("")).unwrap())
+    Arc::new(PreparedKey::new(text.as_bytes().into(), &state(""), 7).unwrap())
 }
 
 /// Nothing is open.
@@ -108,14 +108,14 @@ fn two_statements_of_one_client_never_share_one() {
 #[test]
 fn what_reads_the_text_differently_is_another_statement() {
     let text: Arc<[u8]> = b"SELECT \"a\""[..].into();
-    let plain = PreparedKey::new(text.clone(), &state("")).unwrap();
-    let ansi = PreparedKey::new(text.clone(), &state("ANSI_QUOTES")).unwrap();
+    let plain = PreparedKey::new(text.clone(), &state(""), 7).unwrap();
+    let ansi = PreparedKey::new(text.clone(), &state("ANSI_QUOTES"), 7).unwrap();
     assert_ne!(plain, ansi);
     assert!(ansi.prepare_state(&state("")).same_as(&state("ANSI_QUOTES")));
     assert!(plain.prepare_state(&state("")).same_as(&state("")));
     let mut unknown = state("");
     unknown.forget(Variable::SQL_MODE);
-    assert_eq!(PreparedKey::new(text, &unknown), None);
+    assert_eq!(PreparedKey::new(text, &unknown, 7), None);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn the_columns_that_a_client_was_told_are_kept_with_its_statement() {
 fn statements_that_belong_to_a_client_are_no_other_clients() {
     let mut server = ServerStatements::new(10, 0);
     let owned =
-        |owner| Arc::new(PreparedKey::new(b"SELECT ?"[..].into(), &state("")).unwrap().owned_by(owner));
+        |owner| Arc::new(PreparedKey::new(b"SELECT ?"[..].into(), &state(""), 7).unwrap().owned_by(owner));
     server.prepared(owned(1), 7, none);
     assert_eq!(
         (server.id(&owned(1)), server.id(&owned(2)), server.id(&key("SELECT ?"))),

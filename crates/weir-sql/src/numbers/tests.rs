@@ -26,6 +26,29 @@ fn whole_numbers_that_stand_alone_are_all_alike() {
     }
 }
 
+#[test]
+fn each_byte_is_told_from_a_digit_and_a_star_in_each_place() {
+    for byte in 0..=u8::MAX {
+        let wanted = byte.is_ascii_digit() || byte == b'*';
+        for around in [0, b' ', b'/', b':', b')', b'+', 0x7f, 0x80, 0xb0, 0xff] {
+            for place in 0..8 {
+                let mut bytes = [around; 8];
+                bytes[place] = byte;
+                let expected = if wanted { 0x80 << (8 * place) } else { 0 };
+                assert_eq!(digits_and_stars(u64::from_le_bytes(bytes)), expected, "{bytes:?}");
+                // Also where it stands behind others, and in what is left of a text.
+                for before in 0..20 {
+                    let mut sql = vec![around; before];
+                    sql.push(byte);
+                    assert_eq!(digit_or_star(&sql, 0), wanted.then_some(before));
+                }
+            }
+        }
+    }
+    assert_eq!(digit_or_star(b"1 2", 1), Some(2));
+    assert_eq!(digit_or_star(b"1", 1), None);
+}
+
 /// Pieces that meet in every way.
 fn text() -> impl Strategy<Value = Vec<&'static str>> {
     let piece = prop::sample::select(vec![

@@ -1,6 +1,8 @@
 //! P50: what no client should send is answered as the server answers it.
 
+use crate::cache_kit::MODES;
 use crate::kit::*;
+use crate::sharing_kit::*;
 
 /// Commands that no client sends, with bodies that hold too little.
 fn oddities() -> Vec<(u8, Vec<u8>)> {
@@ -50,6 +52,71 @@ async fn p50_unknown_and_malformed_commands_get_the_servers_answer() {
             if alive.closed {
                 twin = Twin::open(&server, &weir, |o| o).await;
             }
+        }
+    }
+}
+
+/// Also where it shares connections, and has none when it comes.
+#[tokio::test]
+async fn p50_an_empty_packet_gets_the_servers_answer() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, "");
+            let mut twin = Twin::open(&server, &weir, |o| o).await;
+            for before in ["SELECT 1", "SET @a = 1", "not a statement"] {
+                let mut answers = Vec::new();
+                for client in [&mut twin.direct, &mut twin.weir] {
+                    client.query(before).await.unwrap();
+                    client.stream().write_packet(0, b"").await.unwrap();
+                    answers.push(client.stream().expect_packet().await.unwrap().payload);
+                    // The session goes on.
+                    answers.push(row(client, "SELECT @@autocommit").await.into_bytes());
+                }
+                let err = ErrPacket::parse(&answers[0]).unwrap();
+                assert_eq!((err.code, &answers[..2]), (1047, &answers[2..]), "{flavor:?} {mode} {before}");
+            }
+            // One that leaves behind it leaves nothing.
+            let before = metric(&weir, "weir_clients_connected").await;
+            let mut other = app(weir.addr()).connect().await.unwrap();
+            other.run("SELECT 1").await.unwrap();
+            other.stream().write_packet(0, b"").await.unwrap();
+            drop(other);
+            until("it is gone", async || {
+                (metric(&weir, "weir_clients_connected").await == before).then_some(())
+            })
+            .await;
+        }
+    }
+}
+
+/// MariaDB takes -1 as the statement that was prepared last, here too; MySQL as an id that nobody has.
+#[tokio::test]
+async fn p50_the_id_minus_one_closes_what_it_closes_at_the_server() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, "");
+            let mut twin = Twin::open(&server, &weir, |o| o).await;
+            let mut answers = Vec::new();
+            for client in [&mut twin.direct, &mut twin.weir] {
+                let ids = [
+                    client.prepare("SELECT 1").await.unwrap().id,
+                    client.prepare("SELECT 2").await.unwrap().id,
+                ];
+                for id in [u32::MAX, u32::MAX, ids[0]] {
+                    client.send(command::STMT_CLOSE, &id.to_le_bytes()).await.unwrap();
+                }
+                for id in ids {
+                    let execution =
+                        command::Execute { id, flags: 0, params: &[], types: false, attributes: false };
+                    let answer = client.command(command::STMT_EXECUTE, &execution.body()).await.unwrap();
+                    answers.push(answer.err().map(|err| err.code));
+                }
+            }
+            let closed = Some(1243);
+            let last = if flavor == Flavor::MariaDb { closed } else { None };
+            assert_eq!(answers, [closed, last, closed, last], "{flavor:?} {mode}");
         }
     }
 }

@@ -40,7 +40,7 @@ const LISTED: &[Listed] = &[
         mend: other_types,
     },
     Listed {
-        why: "what an out-of-range argument of a procedure is said to be in, `at row 0` or `at row 1`, MariaDB \
+        why: "what an out-of-range argument of a procedure is said to be in, `at row 1` or another, MariaDB \
               takes from the statement before it on the connection",
         flavors: &[Flavor::MariaDb],
         mend: out_of_range,
@@ -118,10 +118,12 @@ fn other_types(action: &mut Action, slots: &mut Slots) {
 fn out_of_range(action: &mut Action, slots: &mut Slots) {
     let Action::Execute { slot, params, .. } = action else { return };
     let text = slots.texts.get(slot).map_or(&b""[..], Vec::as_slice);
-    if text.starts_with(b"CALL pr_out")
-        && let [a, _, c] = params.as_mut_slice()
-    {
-        (*a, *c) = (Param::Int(4), Param::Text("in and out".to_owned()));
+    match params.as_mut_slice() {
+        [a, _, c] if text.starts_with(b"CALL pr_out") => {
+            (*a, *c) = (Param::Int(4), Param::Text("in and out".to_owned()));
+        }
+        [x] if text.starts_with(b"CALL pr_multi") => *x = Param::Int(4),
+        _ => {}
     }
 }
 
