@@ -61,6 +61,29 @@ pub fn mask_changes_of_eof(answer: &mut Answer) {
     }
 }
 
+/// Takes SERVER_SESSION_STATE_CHANGED out of OK packets that tell no change: MySQL leaves it there from a statement that could not tell
+/// what its function has set.
+pub fn mask_changes_of_nothing(answer: &mut Answer) {
+    let Answer::Reply(reply) = answer else { return };
+    for packet in &mut reply.packets {
+        let payload = &mut packet.payload;
+        let parsed = matches!(payload.first(), Some(0x00 | 0xfe))
+            .then(|| OkPacket::parse(payload, Capabilities::SESSION_TRACK));
+        let Some(Ok(OkPacket { status, info, changes, .. })) = parsed else { continue };
+        let tells_nothing = status & STATE_CHANGED != 0 && info.is_empty() && changes.is_empty();
+        // Status, warnings, and the lengths of two things that are not there.
+        if let (true, [_, flags, _, _, 0, 0]) =
+            (tells_nothing, payload.last_chunk_mut().unwrap_or(&mut [0; 6]))
+        {
+            *flags &= !(STATE_CHANGED >> 8) as u8;
+            payload.truncate(payload.len() - 2);
+        }
+    }
+}
+
+/// SERVER_SESSION_STATE_CHANGED.
+const STATE_CHANGED: u16 = 0x4000;
+
 /// The server has closed the connection before this statement came; where it is silent, Weir may say so, and has
 /// to with a connection error (SQLSTATE class 08), before it closes too.
 fn told_of_the_end(direct: &Response, weir: &Response) -> bool {

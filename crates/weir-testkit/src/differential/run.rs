@@ -16,7 +16,7 @@ use crate::client::command::{self, Execute};
 use crate::client::{Client, ConnectOptions, Outcome, Response};
 use crate::servers::Flavor;
 
-use super::compare::{Answer, difference, mask_changes_of_eof};
+use super::compare::{Answer, difference, mask_changes_of_eof, mask_changes_of_nothing};
 use super::generate::Manner;
 use super::script::{Action, Class, SessionPlan, Step};
 use super::sharing::{self, Permits, Pins, Sharing, Turn};
@@ -249,8 +249,10 @@ async fn step_both(
         bytes.fetch_add(size as u64, Ordering::Relaxed);
     }
     if shared {
-        mask_changes_of_eof(&mut x);
-        mask_changes_of_eof(&mut y);
+        for answer in [&mut x, &mut y] {
+            mask_changes_of_eof(answer);
+            mask_changes_of_nothing(answer);
+        }
     }
     difference(&a.action, &x, &y, prefixes)
 }

@@ -143,3 +143,19 @@ fn the_number_of_a_statement_at_the_server_may_have_more_digits() {
         assert!(difference(&query(), &ok(&value, b"999"), &other, NAMES).is_some());
     }
 }
+
+#[test]
+fn a_flag_of_changes_that_tells_none_may_be_missing() {
+    let masked = |payload: &[u8]| {
+        let mut one = answer(&[(1, payload)]);
+        mask_changes_of_nothing(&mut one);
+        one
+    };
+    let plain = answer(&[(1, b"\0\0\0\x03\0\0\0")]);
+    assert_eq!(masked(b"\0\0\0\x03\x40\0\0\0\0"), plain);
+    // With a change, with another status, and in a row.
+    for other in [&b"\0\0\0\x03\x40\0\0\0\x03\x02\x011"[..], b"\0\0\0\x03\0\0\0", b"\x01\0\0\x03\x40\0\0\0\0"]
+    {
+        assert_eq!(masked(other), answer(&[(1, other)]), "{other:?}");
+    }
+}
