@@ -21,10 +21,14 @@ stage "tidy" "$built/xtask" tidy
 # The build's lock is free from here on: nothing below calls cargo for the workspace.
 ahead cargo clippy --quiet --workspace --all-targets -- -D warnings
 shared=(--sharing transaction --connections 8 --pinned 6 --without-listed)
+# They wait for servers, sleep and install more than they compute; a busy machine may take its time. Those of one server beside much that
+# takes as long, and the others' beside the rest.
+drivers() {
+  beside "drivers, $1" "$built/drivers" --family "$1" -- --jobs 2 --timeout 600
+  beside "drivers sharing connections, $1" "$built/drivers" --family "$1" --sharing -- --jobs 2 --timeout 600
+}
+drivers mariadb
 for family in mariadb mysql; do
-  # They wait for servers and sleep more than they compute; a busy machine may take its time.
-  beside "drivers, $family" "$built/drivers" --family "$family" -- --jobs 2 --timeout 600
-  beside "drivers sharing connections, $family" "$built/drivers" --family "$family" --sharing -- --jobs 2 --timeout 600
   stage "differential, $family" "$built/differential" --spawn --family "$family" --statements 20000
   stage "differential sharing connections, $family" \
     "$built/differential" --spawn --family "$family" --statements 20000 "${shared[@]}"
@@ -32,16 +36,22 @@ for family in mariadb mysql; do
     "$built/differential" --spawn --family "$family" --statements 20000 "${shared[@]}" --fresh
   stage "differential sharing connections, all pinned, $family" \
     "$built/differential" --spawn --family "$family" --statements 20000 --sharing transaction --all-pinned --without-listed
-  joined
   stage "result cache against a model, $family" "$built/cachemodel" --family "$family" --steps 4000
   stage "result cache against a model, hashes of 8 bits, $family" \
     "$built/cachemodel" --family "$family" --steps 6000 --seed 2 --hash-bits 8
   stage "result cache, all at once, $family" "$built/cacherace" --family "$family" --seconds 6 --hash-bits 8
+done
+joined
+drivers mysql
+for family in mariadb mysql; do
   WEIR_BIN=$built/weir WORDPRESS_POSTS=60 stage "pages of WordPress, $family" scripts/wordpress.sh --family "$family" --compare
-  # Alone: healthy clients are timed.
-  stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
 done
 WEIR_BIN=$built/weir stage "the API against its document" scripts/schemathesis.sh
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 15 --seed 1
+joined
+# Alone: healthy clients are timed.
+for family in mariadb mysql; do
+  stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
+done
 summary
