@@ -116,6 +116,7 @@ fn pool(found: &Found) -> Option<Pool> {
         queue_timeout: duration(found, "queue_timeout"),
         max_waiting: number(found, "max_waiting"),
         pinned_share: number(found, "pinned_share"),
+        server_statements: number(found, "server_statements"),
         reuse_timeout: duration(found, "reuse_timeout"),
     })
 }

@@ -120,6 +120,7 @@ fn pool(config: &Config) -> Vec<Setting<'static>> {
         shown("pool", "queue_timeout", duration_text(pool.queue_timeout)),
         shown("pool", "max_waiting", pool.max_waiting),
         shown("pool", "pinned_share", pool.pinned_share),
+        shown("pool", "server_statements", pool.server_statements),
         shown("pool", "reuse_timeout", duration_text(pool.reuse_timeout)),
     ]
 }

@@ -119,6 +119,8 @@ pub struct Pool {
     pub max_waiting: u32,
     /// Percent of a server's connections that pinned sessions may keep.
     pub pinned_share: u32,
+    /// Prepared statements that shared connections keep on the server together.
+    pub server_statements: u32,
     /// How long a connection may wait for another client of its own; zero is not at all.
     pub reuse_timeout: Duration,
 }

@@ -418,7 +418,6 @@ async fn anew(session: &mut Session) -> Result<(), Trouble> {
         sharing.insert_id_there = Some(0);
         sharing.used_by = used_by;
         sharing.prepared.clear();
-        sharing.to_close.clear();
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::analyse::{Asked, Meaning};
 use crate::codes::SPECIFIC_ACCESS_DENIED;
 use crate::long::AT_ONCE;
+use crate::packets::statement_close;
 use crate::prepared::Handled;
 use crate::ruled::Ruling;
 use crate::session::{Exit, Phase, Session};
@@ -167,7 +168,7 @@ impl Session {
             Handled::Packet(changed) => Some(changed),
             Handled::Done | Handled::Wait => return Ok(0),
         };
-        self.close_forgotten(cx)?;
+        self.close_forgotten(cx, command)?;
         self.begin(command, shape(command));
         self.sharing_begins();
         if command == com::QUERY {
@@ -235,7 +236,7 @@ impl Session {
 
     /// Sends a whole request to the server and expects its answer.
     pub(crate) fn forward(&mut self, cx: &mut Context<'_>, command: u8, packet: &[u8]) -> Result<(), Exit> {
-        self.close_forgotten(cx)?;
+        self.close_forgotten(cx, command)?;
         self.begin(command, self.shape_of(command, packet));
         self.sharing_begins();
         self.send_up(cx, packet)?;
@@ -247,14 +248,14 @@ impl Session {
     }
 
     /// Closes statements that the connection need not keep any more. Such a command has no answer.
-    fn close_forgotten(&mut self, cx: &mut Context<'_>) -> Result<(), Exit> {
-        let forgotten = self.sharing.as_mut().map_or_else(Vec::new, |s| std::mem::take(&mut s.to_close));
-        for id in forgotten {
-            let mut packet = Vec::with_capacity(weir_wire::HEADER + 5);
-            let [a, b, c, d] = id.to_le_bytes();
-            put_packet(&mut packet, 0, &[com::STMT_CLOSE, a, b, c, d]);
+    fn close_forgotten(&mut self, cx: &mut Context<'_>, command: u8) -> Result<(), Exit> {
+        let Some(sharing) = &mut self.sharing else { return Ok(()) };
+        if command == com::STMT_PREPARE {
+            sharing.makes_room();
+        }
+        for id in sharing.prepared.take_to_close() {
             self.server.stream.restart_sequence();
-            if let Err(e) = self.to_server.send(&mut self.server.stream, cx, &packet) {
+            if let Err(e) = self.to_server.send(&mut self.server.stream, cx, &statement_close(id)) {
                 self.server_write_failed(&e)?;
             }
         }

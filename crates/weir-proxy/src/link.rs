@@ -88,8 +88,6 @@ pub struct Link {
     pub(crate) insert_id: Option<u64>,
     pub(crate) used_by: UsedBy,
     pub(crate) prepared: ServerStatements,
-    /// Statements to close ahead of the next command.
-    pub(crate) to_close: Vec<u32>,
     pub(crate) born: Instant,
     /// The worker that used it last, whose runtime may know its socket.
     pub(crate) worker: usize,
@@ -117,8 +115,7 @@ impl Link {
             actual,
             insert_id: Some(0),
             used_by: UsedBy::Nobody,
-            prepared: ServerStatements::new(1, 0),
-            to_close: Vec::new(),
+            prepared: ServerStatements::nowhere(),
             born: now,
             worker,
             since: now,
@@ -268,6 +265,8 @@ pub struct PoolSettings {
     /// For users without a word of their own.
     pub sharing: Sharing,
     pub limits: PoolLimits,
+    /// Prepared statements on the server, of all connections together.
+    pub server_statements: u32,
     /// Zero is no limit.
     pub max_lifetime: Duration,
     pub queue_timeout: Duration,

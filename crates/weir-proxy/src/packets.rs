@@ -37,6 +37,12 @@ pub(crate) fn framed_for(payload: &[u8], server_id: u32) -> Option<Vec<u8>> {
     Some(packet)
 }
 
+/// COM_STMT_CLOSE. It has no answer.
+pub(crate) fn statement_close(server_id: u32) -> Vec<u8> {
+    let [a, b, c, d] = server_id.to_le_bytes();
+    framed(&[com::STMT_CLOSE, a, b, c, d])
+}
+
 pub(crate) fn framed(payload: &[u8]) -> Vec<u8> {
     let mut packet = Vec::with_capacity(payload.len() + HEADER);
     put_packet(&mut packet, 0, payload);

@@ -3,7 +3,7 @@
 use crate::attach::{self, Trouble, in_time, stopped};
 use crate::exchange::{Answer, exchange};
 use crate::foreign::Foreign;
-use crate::packets::UNKNOWN_STATEMENT;
+use crate::packets::{UNKNOWN_STATEMENT, statement_close};
 use crate::question::clean;
 use crate::session::{Exit, Session};
 use crate::watchdog::SERVER_SILENT;
@@ -15,6 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use weir_model::CloseReason;
+use weir_net::write_all;
 use weir_session::{Memory, Plan, PreparedKey, State, Step, plan_sync};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
@@ -34,7 +35,12 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
     // On a connection that the session had already, what its last statement left is still there.
     let had = sharing.actual.is_none();
     let limit = session.limits.server_connect_timeout;
-    let states = in_time(limit, go_back(session, &key)).await?;
+    let states = in_time(limit, async {
+        let states = go_back(session, &key).await?;
+        make_room(session).await?;
+        Ok(states)
+    })
+    .await?;
     let (answer, interrupted) = prepare(session, key.text()).await?;
     in_time(limit, async {
         let prepared = take(session, &key, answer, interrupted).await?;
@@ -70,6 +76,17 @@ async fn go_back(session: &mut Session, key: &PreparedKey) -> Result<Option<(Sta
     sharing.actual = Some(now.clone());
     go(session, &then, steps).await?;
     Ok(Some((now, then)))
+}
+
+/// Closes what must go for another statement.
+async fn make_room(session: &mut Session) -> Result<(), Trouble> {
+    let Some(sharing) = &mut session.sharing else { return Ok(()) };
+    sharing.makes_room();
+    for id in sharing.prepared.take_to_close() {
+        session.server.stream.restart_sequence();
+        write_all(&mut session.server.stream, &statement_close(id)).await?;
+    }
+    Ok(())
 }
 
 /// What comes first of what ends a preparation, or is to end it.

@@ -224,7 +224,7 @@ impl Session {
         }
         let id = payload.get(1..).and_then(statement_id).unwrap_or_default();
         let last = id == u32::MAX && self.server.family == ServerFamily::MariaDb;
-        let taken = |sharing: &Sharing| last || sharing.prepared.has_id(id) || sharing.to_close.contains(&id);
+        let taken = |sharing: &Sharing| last || sharing.prepared.has_id(id);
         if !self.sharing.as_ref().is_some_and(|sharing| taken(sharing)) {
             return Ok(Handled::Pass);
         }
@@ -301,7 +301,7 @@ impl Session {
         if let Some(closed) = sharing.statements.close(id)
             && (used || closed.key().is_bound())
         {
-            sharing.to_close.extend(sharing.prepared.forget(closed.key()));
+            sharing.prepared.close(closed.key());
         }
         sharing.level_statements();
     }
@@ -315,6 +315,8 @@ impl Session {
             return framed_for(payload, id);
         }
         let Needs::Nothing { server_id, types } = sharing.prepared.need(statement) else { return None };
+        let needed = |key: &PreparedKey| *key == **statement.key() || sharing.statements.is_open(key);
+        sharing.prepared.make_room_for_others(needed);
         // Where the client says "the last one", the server is told the same if it was the last there, too.
         let direct = payload.get(1..).and_then(statement_id) == Some(u32::MAX);
         let server_id = match direct && sharing.last_prepared == server_id {
@@ -423,9 +425,13 @@ impl Session {
 impl Sharing {
     /// The attached connection has prepared a statement.
     pub(crate) fn has_prepared(&mut self, key: Arc<PreparedKey>, id: u32) {
-        let evicted = self.prepared.prepared(key, id, |key| self.statements.is_open(key));
-        self.to_close.extend(evicted);
+        self.prepared.prepared(key, id);
         self.last_prepared = id;
+    }
+
+    /// COM_STMT_PREPARE is about to be sent on the attached connection.
+    pub(crate) fn makes_room(&mut self) {
+        self.prepared.make_room(|key| self.statements.is_open(key));
     }
 
     /// Whether a connection with these statements lacks the one that the command at hand is about.
@@ -474,7 +480,7 @@ impl Sharing {
                 if let (Some(code), Some(key)) = (error, &key) {
                     self.prepared.forget_types(key);
                     if code == UNKNOWN_STATEMENT {
-                        self.to_close.extend(self.prepared.forget(key));
+                        self.prepared.close(key);
                     }
                 }
                 self.statements.executed(id, error.is_none() && flags & status::CURSOR_EXISTS != 0)

@@ -7,7 +7,7 @@ use crate::sharing::Sharing;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_model::CloseReason;
-use weir_session::{PinReason, PinSet, Reads, Variable};
+use weir_session::{PinReason, PinSet, Reads, ServerStatements, Variable};
 use weir_wire::command as com;
 use weir_wire::packet::ErrPacket;
 
@@ -85,7 +85,6 @@ impl Session {
         self.server.stays_in(&mut link.server);
         std::mem::swap(&mut self.server, &mut link.server);
         std::mem::swap(&mut sharing.prepared, &mut link.prepared);
-        std::mem::swap(&mut sharing.to_close, &mut link.to_close);
         link.becomes(&sharing.wanted);
         link.insert_id = sharing.insert_id_there;
         link.used_by = sharing.used_by.and(self.entry.handle.id());
@@ -130,8 +129,7 @@ impl Session {
                 }
                 None => Box::new(self.server.away()),
             };
-            sharing.prepared.clear();
-            sharing.to_close.clear();
+            sharing.prepared = ServerStatements::nowhere();
             let server = std::mem::replace(&mut self.server, away);
             self.worker.close_server(server);
             drop(lease);

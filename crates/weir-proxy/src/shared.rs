@@ -24,7 +24,7 @@ use weir_cache::{Cache, Refusal};
 use weir_model::{Rule, ServerFamily};
 use weir_policy::RuleError;
 use weir_pool::{ConnectError, Upstream};
-use weir_session::Bases;
+use weir_session::{Bases, StatementBudget};
 use weir_sql::{DigestId, LexMode};
 use weir_stats::Stats;
 use weir_wire::greeting::{Nonce, nonce_from_random};
@@ -63,6 +63,8 @@ pub struct Shared {
     pub upstream: Arc<Upstream>,
     /// Connections that clients share.
     pub pool: Arc<ServerPool>,
+    /// Prepared statements that they have together.
+    pub(crate) statements: Arc<StatementBudget>,
     /// How often sessions had to keep a connection, by the reason.
     pub pins: PinCounts,
     pub registry: Registry,
@@ -108,6 +110,7 @@ impl Shared {
     pub fn new(settings: Settings, upstream: Arc<Upstream>, stats: Arc<Stats>, rsa: Arc<RsaKeyPair>) -> Self {
         let workers = stats.workers().len();
         let pool = ServerPool::new(settings.pool.limits, workers);
+        let statements = StatementBudget::new(settings.pool.server_statements, settings.pool.limits.max);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cache = Cache::with_hash_bits(settings.cache.limits, seed(), settings.cache.hash_bits);
         let analytics = settings.analytics;
@@ -127,6 +130,7 @@ impl Shared {
             settings: ArcSwap::from_pointee(settings),
             upstream,
             pool,
+            statements: Arc::new(statements),
             pins: PinCounts::default(),
             registry: Registry::default(),
             stats,
@@ -151,6 +155,7 @@ impl Shared {
     /// Connections that begin from now on follow `settings`.
     pub fn reload(&self, settings: Settings) {
         self.pool.set_limits(settings.pool.limits, std::time::Instant::now());
+        self.statements.set_limits(settings.pool.server_statements, settings.pool.limits.max);
         self.cache.set_limits(settings.cache.limits);
         self.settings.store(Arc::new(settings));
     }

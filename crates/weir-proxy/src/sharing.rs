@@ -102,8 +102,6 @@ pub(crate) struct Sharing {
     /// The client's prepared statements, and those of the attached connection.
     pub statements: ClientStatements,
     pub prepared: ServerStatements,
-    /// Statements of the connection that are closed ahead of the next command.
-    pub to_close: Vec<u32>,
     /// The id of the statement that was just prepared, and whether it must still be put into the answer.
     pub announced: Option<u32>,
     pub patch: bool,
@@ -191,7 +189,6 @@ impl Sharing {
             succeeded: true,
             statements: ClientStatements::default(),
             prepared,
-            to_close: Vec::new(),
             announced: None,
             patch: false,
             last_prepared: 0,
@@ -373,7 +370,6 @@ impl Sharing {
     fn forget_statements(&mut self) {
         self.statements.clear();
         self.prepared.clear();
-        self.to_close.clear();
         self.plain.clear();
         self.untold.clear();
         self.executing = None;

@@ -69,13 +69,6 @@ pub(crate) struct Learned {
     seed: u64,
 }
 
-/// Prepared statements that the server's default for `max_prepared_stmt_count` (16,382) leaves to each of the connections,
-/// with a quarter to spare.
-const STATEMENTS_IN_ALL: u32 = 12_000;
-
-/// Prepared statements of one connection at most, however few connections there are.
-const STATEMENTS_MAX: u32 = 1000;
-
 impl Worker {
     pub fn index(&self) -> usize {
         self.index
@@ -83,9 +76,7 @@ impl Worker {
 
     /// The prepared statements of a connection that has none yet.
     pub fn no_statements(&self) -> ServerStatements {
-        let connections = self.shared.upstream.target().max_connections.max(1);
-        let limit = (STATEMENTS_IN_ALL / connections).clamp(1, STATEMENTS_MAX);
-        ServerStatements::new(limit as usize, self.learned.lock().seed)
+        ServerStatements::new(&self.shared.statements, self.learned.lock().seed)
     }
 
     /// Closes a connection that nobody uses.

@@ -33,7 +33,9 @@ pub use leftovers::{FOUND_ROWS_MAX, Leftovers, Lost, Next, Place, RESERVED_VARIA
 pub use memory::Memory;
 pub use pins::{PinReason, PinSet, Pins};
 pub use plan::{Obstacle, Plan, Send, Step, accepted, plan_sync, refused, synced};
-pub use prepared::{ClientStatement, ClientStatements, Needs, PreparedKey, Refusal, ServerStatements};
+pub use prepared::{
+    ClientStatement, ClientStatements, Needs, PreparedKey, Refusal, ServerStatements, StatementBudget,
+};
 pub use replay::Replay;
 pub use state::{ResultsCollation, Schema, State};
 pub use statement::{Assigned, Effect, FoundRows, InsertId, Outcome, Reads, Statement, UserAssigned};

@@ -9,9 +9,11 @@ use crate::state::{Schema, State};
 use crate::value::Value;
 use crate::variable::Variable;
 
+mod budget;
 mod client;
 mod server;
 
+pub use budget::StatementBudget;
 pub use client::{ClientStatement, ClientStatements, Refusal};
 pub use server::{Needs, ServerStatements};
 

@@ -89,6 +89,7 @@ fn pool(config: &Config) -> Result<PoolSettings> {
             max_waiting: pool.max_waiting as usize,
             max_pinned: u32::try_from(share).unwrap_or(max).max(1),
         },
+        server_statements: pool.server_statements,
         max_lifetime: pool.max_lifetime,
         queue_timeout: pool.queue_timeout,
         reuse_timeout: pool.reuse_timeout,

@@ -64,6 +64,15 @@ pub(super) static POOL: Section = Section {
             "Percent of the server's connections that sessions may ask to keep beyond one statement (transactions, locks). \
              The rest is left to single statements, so that open transactions never stop all other work.",
         ),
+        count(
+            "server_statements",
+            1,
+            4_194_304,
+            "12000",
+            "Prepared statements that all shared connections keep on the server together; each keeps one at least and 1,000 at \
+             most. The server's `max_prepared_stmt_count` is for everybody who uses it, and 16,382 by default: several Weirs in \
+             front of it, and programs that do not go through Weir, need parts of their own.",
+        ),
         key(
             "reuse_timeout",
             Kind::Duration {

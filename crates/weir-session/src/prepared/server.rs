@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
+use super::budget::{EACH, Share, StatementBudget};
 use super::{ClientStatement, PreparedKey};
+
+/// Statements that a connection gives up at once for others, ahead of one command of its own.
+const GIVEN_UP_AT_ONCE: usize = 16;
 
 /// What an execution needs on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,18 +21,23 @@ pub enum Needs {
     Prepare,
 }
 
-/// The prepared statements of a server connection: by key, the least recently used closed first. Those that are bound to the
-/// connection ([`PreparedKey::bound`]) cannot be prepared again: they are neither counted nor closed, and go with their
-/// client, which may have `limits.max_statements`.
+/// The prepared statements of a server connection: by key, the least recently used closed first. As many as the server's
+/// [`StatementBudget`] has room for, and one at least. Those that are bound to the connection ([`PreparedKey::bound`]) cannot be
+/// prepared again: they are counted, but never closed, and go with their client, which may have `limits.max_statements`.
 #[derive(Debug)]
 pub struct ServerStatements {
     entries: HashMap<Arc<PreparedKey>, Entry, FixedState>,
     /// By the time of their last use.
     order: BTreeMap<u64, Arc<PreparedKey>>,
     clock: u64,
-    limit: usize,
     /// How many of the entries are bound.
     bound: usize,
+    /// Of no more use; the server still has them.
+    to_close: Vec<u32>,
+    /// Another is about to be prepared.
+    coming: bool,
+    /// `None` where there is no connection.
+    share: Option<Share>,
 }
 
 #[derive(Debug)]
@@ -39,10 +48,26 @@ struct Entry {
 }
 
 impl ServerStatements {
-    /// None yet; at most `limit` of them, at least one. `seed` is a random number: clients choose what is hashed.
-    pub fn new(limit: usize, seed: u64) -> Self {
-        let entries = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { entries, order: BTreeMap::new(), clock: 0, limit: limit.max(1), bound: 0 }
+    /// Those of a connection that has none yet. `seed` is a random number: clients choose what is hashed.
+    pub fn new(budget: &Arc<StatementBudget>, seed: u64) -> Self {
+        Self { share: Some(Share::new(budget)), ..Self::of_none(seed) }
+    }
+
+    /// In the place of those of a connection where there is no connection.
+    pub fn nowhere() -> Self {
+        Self::of_none(0)
+    }
+
+    fn of_none(seed: u64) -> Self {
+        Self {
+            entries: HashMap::with_hasher(FixedState::with_seed(seed)),
+            order: BTreeMap::new(),
+            clock: 0,
+            bound: 0,
+            to_close: Vec::new(),
+            coming: false,
+            share: None,
+        }
     }
 
     /// What the execution of a client's statement needs here. It counts as a use.
@@ -73,39 +98,69 @@ impl ServerStatements {
         self.entries.get(key).map(|entry| entry.server_id)
     }
 
-    /// Whether the connection has a statement under this id.
+    /// Whether the server knows a statement of this connection under this id.
     pub fn has_id(&self, server_id: u32) -> bool {
-        self.entries.values().any(|entry| entry.server_id == server_id)
+        self.to_close.contains(&server_id) || self.entries.values().any(|entry| entry.server_id == server_id)
     }
 
-    /// The server has prepared a statement. Returned is the id for which COM_STMT_CLOSE must be sent, if any: of an older
-    /// preparation of the same, or of the one that was not used for longest. `open` tells of which statements a cursor or
-    /// long data is on the connection; they stay.
-    pub fn prepared(
-        &mut self,
-        key: Arc<PreparedKey>,
-        server_id: u32,
-        open: impl Fn(&PreparedKey) -> bool,
-    ) -> Option<u32> {
-        let close = match self.forget(&key) {
-            Some(old) => Some(old),
-            None if !key.is_bound() && self.entries.len() - self.bound >= self.limit => self.evict(open),
-            None => None,
-        };
+    /// COM_STMT_PREPARE is about to be sent. What must go for it is closed first: send what [`Self::take_to_close`] gives
+    /// ahead of it. `open` tells of which statements a cursor or long data is on the connection; they stay.
+    pub fn make_room(&mut self, open: impl Fn(&PreparedKey) -> bool) {
+        self.coming = true;
+        let Some(mut share) = self.share.take() else { return };
+        loop {
+            let after = self.entries.len() + 1;
+            if after - self.bound <= EACH && share.take(after) {
+                break;
+            }
+            if !self.evict(&open) {
+                share.level(after);
+                break;
+            }
+        }
+        self.share = Some(share);
+    }
+
+    /// Ahead of any command: gives up a few statements that are used least, if other connections have no room and this one has
+    /// more than its part. `open` as in [`Self::make_room`].
+    #[inline]
+    pub fn make_room_for_others(&mut self, open: impl Fn(&PreparedKey) -> bool) {
+        let excess = self.share.as_ref().map_or(0, Share::excess);
+        for _ in 0..excess.min(GIVEN_UP_AT_ONCE) {
+            if !self.evict(&open) {
+                break;
+            }
+        }
+    }
+
+    /// The ids for which COM_STMT_CLOSE must go ahead of the next command.
+    pub fn take_to_close(&mut self) -> Vec<u32> {
+        if self.to_close.is_empty() {
+            return Vec::new();
+        }
+        let ids = std::mem::take(&mut self.to_close);
+        self.level();
+        ids
+    }
+
+    /// The server has prepared a statement. An older preparation of the same is closed.
+    pub fn prepared(&mut self, key: Arc<PreparedKey>, server_id: u32) {
+        self.close(&key);
+        self.coming = false;
         self.bound += usize::from(key.is_bound());
         self.entries.insert(key.clone(), Entry { server_id, used: self.clock, types: None });
         self.order.insert(self.clock, key);
         self.clock += 1;
-        close
+        self.level();
     }
 
     /// A statement is not to be used here any more: the server does not know it (error 1243), or it was changed by ALTER
-    /// and must be prepared anew. Returned is the id to close.
-    pub fn forget(&mut self, key: &Arc<PreparedKey>) -> Option<u32> {
-        let entry = self.entries.remove(key)?;
+    /// and must be prepared anew, or it is of no use to others.
+    pub fn close(&mut self, key: &Arc<PreparedKey>) {
+        let Some(entry) = self.entries.remove(key) else { return };
         self.bound -= usize::from(key.is_bound());
         self.order.remove(&entry.used);
-        Some(entry.server_id)
+        self.to_close.push(entry.server_id);
     }
 
     /// The types of an execution did not reach the server, or it refused them: they are sent again next time.
@@ -119,7 +174,9 @@ impl ServerStatements {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.order.clear();
-        self.bound = 0;
+        self.to_close.clear();
+        (self.bound, self.coming) = (0, false);
+        self.level();
     }
 
     pub fn len(&self) -> usize {
@@ -130,8 +187,20 @@ impl ServerStatements {
         self.entries.is_empty()
     }
 
-    fn evict(&mut self, open: impl Fn(&PreparedKey) -> bool) -> Option<u32> {
-        let key = self.order.values().find(|key| !key.is_bound() && !open(key)).cloned()?;
-        self.forget(&key)
+    /// Counts what the server has of this connection.
+    fn level(&mut self) {
+        let there = self.entries.len() + self.to_close.len() + usize::from(self.coming);
+        if let Some(share) = &mut self.share {
+            share.level(there);
+        }
+    }
+
+    /// Closes the one that was not used for longest; false where none may go.
+    fn evict(&mut self, open: impl Fn(&PreparedKey) -> bool) -> bool {
+        let key = self.order.values().find(|key| !key.is_bound() && !open(key)).cloned();
+        if let Some(key) = &key {
+            self.close(key);
+        }
+        key.is_some()
     }
 }

@@ -19,6 +19,30 @@ fn none(_: &PreparedKey) -> bool {
     false
 }
 
+/// The statements of a connection that is the only one, and may have so many.
+fn alone(limit: u32) -> ServerStatements {
+    ServerStatements::new(&Arc::new(StatementBudget::new(limit, 1)), 0)
+}
+
+/// A statement is prepared. Returned is what must be closed ahead of it.
+fn prepare(
+    server: &mut ServerStatements,
+    key: Arc<PreparedKey>,
+    id: u32,
+    open: impl Fn(&PreparedKey) -> bool,
+) -> Vec<u32> {
+    server.make_room(open);
+    let closed = server.take_to_close();
+    server.prepared(key, id);
+    closed
+}
+
+/// What must be closed when this one is.
+fn close(server: &mut ServerStatements, key: &Arc<PreparedKey>) -> Vec<u32> {
+    server.close(key);
+    server.take_to_close()
+}
+
 #[test]
 fn ids_count_from_one_and_are_never_used_twice() {
     let mut client = ClientStatements::default();
@@ -49,10 +73,10 @@ fn p39_minus_one_is_the_statement_prepared_last() {
 fn p35_types_are_sent_where_the_connection_has_others() {
     let (mut one, mut two) = (ClientStatements::default(), ClientStatements::default());
     let (a, b) = (one.add(key("a"), 1, 9).unwrap(), two.add(key("a"), 1, 9).unwrap());
-    let mut server = ServerStatements::new(10, 0);
+    let mut server = alone(10);
     assert_eq!(one.bind(a, None).err(), Some(Refusal::Unbound));
     assert_eq!(server.need(one.bind(a, Some(&[8, 0])).unwrap()), Needs::Prepare);
-    assert_eq!(server.prepared(key("a"), 70, none), None);
+    server.prepared(key("a"), 70);
     let needs = |types| Needs::Nothing { server_id: 70, types };
     assert_eq!(server.need(one.get(a).unwrap()), needs(true));
     assert_eq!(server.need(one.bind(a, None).unwrap()), needs(false));
@@ -66,8 +90,8 @@ fn p35_types_are_sent_where_the_connection_has_others() {
 fn without_parameters_there_are_no_types() {
     let mut client = ClientStatements::default();
     let id = client.add(key("a"), 0, 9).unwrap();
-    let mut server = ServerStatements::new(10, 0);
-    server.prepared(key("a"), 5, none);
+    let mut server = alone(10);
+    server.prepared(key("a"), 5);
     assert_eq!(server.need(client.bind(id, None).unwrap()), Needs::Nothing { server_id: 5, types: false });
 }
 
@@ -75,15 +99,16 @@ fn without_parameters_there_are_no_types() {
 fn p40_the_longest_unused_is_closed_at_the_limit() {
     let mut client = ClientStatements::default();
     let ids = ["a", "b", "c"].map(|text| client.add(key(text), 0, 9).unwrap());
-    let mut server = ServerStatements::new(2, 0);
-    assert_eq!(server.prepared(key("a"), 1, none), None);
-    assert_eq!(server.prepared(key("b"), 2, none), None);
+    let mut server = alone(2);
+    assert_eq!(prepare(&mut server, key("a"), 1, none), []);
+    assert_eq!(prepare(&mut server, key("b"), 2, none), []);
     server.need(client.get(ids[0]).unwrap());
-    assert_eq!(server.prepared(key("c"), 3, none), Some(2));
+    assert_eq!(prepare(&mut server, key("c"), 3, none), [2]);
     assert_eq!(server.need(client.get(ids[1]).unwrap()), Needs::Prepare);
-    assert_eq!(server.prepared(key("c"), 4, none), Some(3), "prepared anew after ALTER");
+    server.prepared(key("c"), 4);
+    assert_eq!(server.take_to_close(), [3], "prepared anew after ALTER");
     assert_eq!((server.id(&key("c")), server.len()), (Some(4), 2));
-    assert_eq!((server.forget(&key("c")), server.forget(&key("a"))), (Some(4), Some(1)));
+    assert_eq!((close(&mut server, &key("c")), close(&mut server, &key("a"))), (vec![4], vec![1]));
     assert!(server.is_empty());
 }
 
@@ -153,12 +178,12 @@ fn a_statement_that_is_bound_to_its_connection_is_like_no_other() {
         client.add(key("a"), 0, 9).unwrap();
         assert_ne!(**client.get(id).unwrap().key(), bound(id - 1));
     }
-    let mut server = ServerStatements::new(10, 0);
+    let mut server = alone(10);
     let id = client.add(Arc::new(bound(7)), 0, 9).unwrap();
     let own = client.get(id).unwrap().key().clone();
     assert_eq!(*own, bound(7));
-    server.prepared(key("a"), 6, none);
-    server.prepared(own.clone(), 7, none);
+    server.prepared(key("a"), 6);
+    server.prepared(own.clone(), 7);
     assert_eq!((server.id(&own), server.id(&key("a"))), (Some(7), Some(6)));
     assert_eq!(server.need(client.get(id).unwrap()), Needs::Nothing { server_id: 7, types: false });
     assert!(client.close(id).is_some() && client.len() == 3);
@@ -172,51 +197,57 @@ fn a_statement_that_is_bound_to_its_connection_is_like_no_other() {
 }
 
 #[test]
-fn what_cannot_be_prepared_again_is_neither_counted_nor_closed() {
+fn what_cannot_be_prepared_again_is_never_closed() {
     let bound = |id| Arc::new(PreparedKey::bound(b"a"[..].into(), id));
-    let mut server = ServerStatements::new(2, 0);
-    assert_eq!(server.prepared(bound(1), 1, none), None);
-    assert_eq!(server.prepared(key("b"), 2, none), None);
-    assert_eq!(server.prepared(key("c"), 3, none), None);
-    assert_eq!(server.prepared(bound(5), 5, none), None);
-    assert_eq!(server.prepared(key("d"), 4, none), Some(2));
-    assert_eq!((server.len(), server.id(&bound(1)), server.id(&bound(5))), (4, Some(1), Some(5)));
-    assert_eq!(server.forget(&bound(1)), Some(1), "its client closes it");
-    assert_eq!(server.prepared(key("e"), 6, none), Some(3));
+    let mut server = alone(3);
+    assert_eq!(prepare(&mut server, bound(1), 1, none), []);
+    assert_eq!(prepare(&mut server, key("b"), 2, none), []);
+    assert_eq!(prepare(&mut server, key("c"), 3, none), []);
+    assert_eq!(prepare(&mut server, bound(5), 5, none), [2]);
+    assert_eq!(prepare(&mut server, bound(6), 6, none), [3]);
+    assert_eq!(prepare(&mut server, bound(7), 7, none), [], "the server may still take it");
+    assert_eq!(prepare(&mut server, key("d"), 4, none), []);
+    assert_eq!(prepare(&mut server, key("e"), 8, none), [4], "one there is always");
+    assert_eq!((server.len(), server.id(&bound(1)), server.id(&bound(7))), (5, Some(1), Some(7)));
+    assert_eq!(close(&mut server, &bound(1)), [1], "its client closes it");
     server.clear();
-    assert_eq!((server.prepared(key("a"), 1, none), server.prepared(key("b"), 2, none)), (None, None));
-    assert_eq!(server.prepared(key("c"), 3, none), Some(1));
+    assert_eq!([prepare(&mut server, key("a"), 1, none), prepare(&mut server, key("b"), 2, none)], [[], []]);
+    assert_eq!(prepare(&mut server, key("c"), 3, none), []);
+    assert_eq!(prepare(&mut server, key("d"), 4, none), [1]);
 }
 
 #[test]
 fn p38_a_statement_with_a_cursor_or_long_data_is_not_closed_at_the_limit() {
     let mut client = ClientStatements::default();
     let [a, b] = ["a", "b"].map(|text| client.add(key(text), 1, 9).unwrap());
-    let mut server = ServerStatements::new(2, 0);
-    server.prepared(key("a"), 1, none);
-    server.prepared(key("b"), 2, none);
+    let mut server = alone(2);
+    prepare(&mut server, key("a"), 1, none);
+    prepare(&mut server, key("b"), 2, none);
     client.executed(a, true).unwrap();
-    assert_eq!(server.prepared(key("c"), 3, |key| client.is_open(key)), Some(2));
-    server.prepared(key("b"), 4, |key| client.is_open(key));
+    assert_eq!(prepare(&mut server, key("c"), 3, |key| client.is_open(key)), [2]);
+    assert_eq!(prepare(&mut server, key("b"), 4, |key| client.is_open(key)), [3]);
     client.long_data(b).unwrap();
-    assert_eq!(server.prepared(key("d"), 5, |key| client.is_open(key)), None, "both are open");
+    assert_eq!(prepare(&mut server, key("d"), 5, |key| client.is_open(key)), [], "both are open");
     client.reset(a).unwrap();
     client.reset(b).unwrap();
-    assert_eq!(server.prepared(key("e"), 6, |key| client.is_open(key)), Some(1));
+    assert_eq!(prepare(&mut server, key("e"), 6, |key| client.is_open(key)), [1, 4]);
 }
 
 #[test]
-fn ids_of_a_connection_are_known_as_long_as_their_statements() {
-    let mut server = ServerStatements::new(2, 0);
+fn ids_of_a_connection_are_known_as_long_as_the_server_knows_them() {
+    let mut server = alone(2);
     assert!(!server.has_id(1));
-    server.prepared(key("a"), 1, none);
-    server.prepared(key("b"), 2, none);
+    prepare(&mut server, key("a"), 1, none);
+    prepare(&mut server, key("b"), 2, none);
     assert!(server.has_id(1) && server.has_id(2) && !server.has_id(3));
-    assert_eq!(server.prepared(key("c"), 3, none), Some(1));
+    assert_eq!(prepare(&mut server, key("c"), 3, none), [1]);
     assert!(!server.has_id(1) && server.has_id(2) && server.has_id(3));
-    assert_eq!(server.prepared(key("c"), 4, none), Some(3));
+    server.prepared(key("c"), 4);
+    assert!(server.has_id(3) && server.has_id(4), "it is to be closed");
+    assert_eq!(server.take_to_close(), [3]);
     assert!(!server.has_id(3) && server.has_id(4));
-    server.forget(&key("b"));
+    server.close(&key("b"));
+    server.take_to_close();
     assert!(!server.has_id(2));
     server.clear();
     assert!(!server.has_id(4));
@@ -240,10 +271,10 @@ fn the_columns_that_a_client_was_told_are_kept_with_its_statement() {
 
 #[test]
 fn statements_that_belong_to_a_client_are_no_other_clients() {
-    let mut server = ServerStatements::new(10, 0);
+    let mut server = alone(10);
     let owned =
         |owner| Arc::new(PreparedKey::new(b"SELECT ?"[..].into(), &state(""), 7).unwrap().owned_by(owner));
-    server.prepared(owned(1), 7, none);
+    server.prepared(owned(1), 7);
     assert_eq!(
         (server.id(&owned(1)), server.id(&owned(2)), server.id(&key("SELECT ?"))),
         (Some(7), None, None)

@@ -260,16 +260,19 @@ async fn p35_a_statement_is_read_as_it_was_when_it_was_prepared() {
 #[tokio::test]
 async fn p40_statements_of_one_client_and_of_all_are_bounded() {
     for flavor in Flavor::BOTH {
-        let mine = Server::builder(flavor).arg("--max-prepared-stmt-count=50").start().unwrap();
+        let mine = Server::builder(flavor).arg("--max-prepared-stmt-count=45").start().unwrap();
         database(&mine, "sh_p40", &[]).await;
-        // Of 12,000 that Weir leaves on the server, each of so many connections may have three.
-        let weir = sharing(&mine, 4000, "", "[limits]\nmax_statements = 40\n");
-        let mut all: [Client; 3] = clients(&weir, "sh_p40").await;
+        let weir = sharing(&mine, 10, "server_statements = 45\n", "[limits]\nmax_statements = 40\n");
+        let mut all: [Client; 8] = clients(&weir, "sh_p40").await;
+        for client in &mut all {
+            // Each on a connection of its own.
+            client.run("BEGIN").await.unwrap();
+        }
         // More texts than the server would keep.
-        let mut ids = [const { Vec::new() }; 3];
+        let mut ids = [const { Vec::new() }; 8];
         for i in 0..40i64 {
             for (who, client) in all.iter_mut().enumerate() {
-                let sql = format!("SELECT CAST({} AS SIGNED)", i * 3 + who as i64);
+                let sql = format!("SELECT CAST({} AS SIGNED)", i * 8 + who as i64);
                 let prepared = client.prepare(&sql).await;
                 ids[who].push(prepared.unwrap_or_else(|error| panic!("{flavor:?} {i} {who}: {error:#}")).id);
             }
@@ -277,13 +280,14 @@ async fn p40_statements_of_one_client_and_of_all_are_bounded() {
         for i in (0..40).rev() {
             for (who, client) in all.iter_mut().enumerate() {
                 let response = execute(client, ids[who][i], &[], true).await;
-                assert_eq!(number(&response), i as i64 * 3 + who as i64, "{flavor:?}");
+                assert_eq!(number(&response), i as i64 * 8 + who as i64, "{flavor:?}");
             }
         }
         let mut admin = app(mine.addr()).connect().await.unwrap();
         let kept = row(&mut admin, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").await;
         let kept: f64 = kept.split('|').nth(1).unwrap().parse().unwrap();
-        assert!(kept > 0.0 && kept <= 3.0 * opened(&weir).await, "{flavor:?}: {kept}");
+        assert!(opened(&weir).await >= 8.0, "{flavor:?}");
+        assert!((8.0..=45.0).contains(&kept), "{flavor:?}: {kept}");
         let response = all[0].command(command::STMT_PREPARE, b"SELECT 1").await.unwrap();
         let err = response.err().cloned().unwrap_or_else(|| panic!("{flavor:?}: {response:?}"));
         assert_eq!((err.code, err.state.as_str()), (1461, "42000"), "{err}");
@@ -291,6 +295,41 @@ async fn p40_statements_of_one_client_and_of_all_are_bounded() {
         let first = ids[0][0];
         all[0].command(command::STMT_CLOSE, &first.to_le_bytes()).await.unwrap();
         all[0].prepare("SELECT 1").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn p40_few_connections_keep_their_statements_however_many_there_may_be() {
+    for flavor in Flavor::BOTH {
+        // Its own, for what a server prepares is counted for all.
+        let mine = Server::start(flavor).unwrap();
+        database(&mine, "sh_p40_few", &[]).await;
+        let weir = sharing(&mine, 3000, "", "");
+        let mut all: [Client; 4] = clients(&weir, "sh_p40_few").await;
+        let mut ids = [const { Vec::new() }; 4];
+        for (client, ids) in all.iter_mut().zip(&mut ids) {
+            // Each on a connection of its own.
+            client.run("BEGIN").await.unwrap();
+            for i in 0..50i64 {
+                ids.push(client.prepare(&format!("SELECT CAST({i} AS SIGNED)")).await.unwrap().id);
+            }
+        }
+        let mut admin = app(mine.addr()).connect().await.unwrap();
+        let counted = "SHOW GLOBAL STATUS LIKE 'Com_stmt_prepare'";
+        let before = row(&mut admin, counted).await;
+        for round in 0..2 {
+            for (client, ids) in all.iter_mut().zip(&ids) {
+                for (i, id) in ids.iter().enumerate() {
+                    assert_eq!(
+                        number(&execute(client, *id, &[], true).await),
+                        i as i64,
+                        "{flavor:?} {round}"
+                    );
+                }
+            }
+        }
+        assert_eq!(row(&mut admin, counted).await, before, "{flavor:?}: nothing is prepared anew");
+        assert!(opened(&weir).await >= 4.0, "{flavor:?}");
     }
 }
 
