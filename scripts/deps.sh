@@ -2,6 +2,7 @@
 # Installs what Weir's build, tests and demo need from Debian's own packages, and nothing that is there already.
 # Usage: scripts/deps.sh [--dry-run]. Safe to run again; needs root only when something is missing.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/again.sh"
 
 # program or file to look for | package that brings it | what it is for
 needs=(
@@ -64,8 +65,11 @@ if [ ! -e "$policy" ]; then
   trap '"${as_root[@]}" rm -f "$policy"' EXIT
 fi
 
-echo "deps: reading the package lists"
-"${as_root[@]}" apt-get update -qq
+# With the lists read anew each time: a package that has moved on is not found by old ones.
+install() {
+  "${as_root[@]}" apt-get update -qq &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+}
 echo "deps: installing ${missing[*]}"
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+thrice install
 echo "deps: done"

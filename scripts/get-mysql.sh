@@ -7,6 +7,7 @@
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$repo/scripts/again.sh"
 dir=${1:-${WEIR_MYSQL_DIR:-$repo/.cache/mysql}}
 if [ -x "$dir/bin/mysqld" ] && "$dir/bin/mysqld" --version >/dev/null 2>&1; then
   echo "get-mysql: already in $dir"
@@ -37,10 +38,12 @@ options=(
   -oDir::Etc::preferencesparts=/dev/null -oAPT::Install-Recommends=false -oAPT::Sandbox::User=root
   -oDebug::NoLocking=1 -qq
 )
-echo "get-mysql: reading the package lists"
-apt-get "${options[@]}" update
+download() {
+  apt-get "${options[@]}" update &&
+    apt-get "${options[@]}" -y --download-only install mysql-server-core mysql-client-core </dev/null >/dev/null
+}
 echo "get-mysql: fetching the server and its libraries"
-apt-get "${options[@]}" -y --download-only install mysql-server-core mysql-client-core </dev/null >/dev/null
+thrice download
 echo "get-mysql: unpacking"
 for package in "$apt"/cache/archives/*.deb; do
   dpkg-deb -x "$package" "$work/new/root"

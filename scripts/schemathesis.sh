@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/throwaway.sh
+. scripts/again.sh
 
 seconds=${1:-30}
 home=$PWD/.cache/schemathesis
@@ -31,7 +32,7 @@ install() {
   [ "$("$tool" --version 2>/dev/null)" = "schemathesis, version $version" ] && return
   echo "schemathesis: installing version $version into ${home#"$PWD"/}"
   python3 -m venv --clear "$home/venv" || die "python3 cannot make an environment: scripts/deps.sh installs what that takes" /dev/null
-  "$home/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$version" >"$home/pip.log" 2>&1 ||
+  thrice "$home/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$version" >"$home/pip.log" 2>&1 ||
     die "schemathesis could not be installed" "$home/pip.log"
 }
 

@@ -10,6 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/throwaway.sh
+. scripts/again.sh
 
 family=mariadb measures=yes
 while [ $# -gt 0 ]; do
@@ -66,7 +67,7 @@ get_packages() {
 unpack() {
   rm -rf "$root"
   mkdir -p "$root/packages"
-  download || { as_root apt-get update -qq && download; } || die "the packages cannot be downloaded" "$home/download.log"
+  download || thrice download_anew || die "the packages cannot be downloaded" "$home/download.log"
   local package
   for package in "$root"/packages/*.deb; do dpkg-deb -x "$package" "$root"; done
   rm -r "$root/packages"
@@ -74,6 +75,8 @@ unpack() {
 }
 
 download() { (cd "$root/packages" && apt-get download -qq "${packages[@]}") >"$home/download.log" 2>&1; }
+
+download_anew() { as_root apt-get update -qq && download; }
 
 as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi; }
 
