@@ -5,6 +5,7 @@
 #   beside NAME COMMAND...  starts a stage that mostly waits; other stages run beside it
 #   joined                  waits for the stages that were started with `beside`, and reports them
 #   ahead COMMAND...        starts what a later stage will do, in the background, while stages wait for servers
+#   alone                   waits until nothing runs any more that was started with `ahead`: for a stage that measures times
 #   summary                 prints all stages, then "N passed, M failed"; its status is 1 when one failed. In a script that another has
 #                           started it prints only those that failed.
 #
@@ -39,6 +40,15 @@ ahead() {
   ! command -v ionice >/dev/null || yields+=(ionice -c 3 -t)
   setsid "${yields[@]}" "$@" </dev/null >/dev/null 2>&1 &
   stages_ahead+=($!)
+}
+
+# How it ended tells the stage that needs it.
+alone() {
+  local pid
+  for pid in "${stages_ahead[@]}"; do
+    wait "$pid" 2>/dev/null
+  done
+  stages_ahead=()
 }
 
 stage() {

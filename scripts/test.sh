@@ -10,8 +10,9 @@ needed "MySQL" scripts/get-mysql.sh
 # Not the release build: the tests ask for correctness, and it costs minutes on a cold machine.
 needed "build" cargo build --quiet --workspace --all-targets
 built=${CARGO_TARGET_DIR:-target}/debug
-# Most tests wait for servers and timers, so more of them run at a time than there are cores.
-RUST_TEST_THREADS=$(($(nproc) * 2)) stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
+# Most tests wait for servers and timers, so more of them run at a time than there are cores; not by what nproc says, which knows
+# nothing of the share of a machine that a container has.
+RUST_TEST_THREADS=4 stage "unit and integration tests" cargo test --quiet --workspace --no-fail-fast
 # What builds and installs for minutes begins behind the tests that count on a machine that answers at once.
 ahead tests/drivers/setup
 ahead "$built/xtask" fuzz --build
@@ -50,7 +51,8 @@ WEIR_BIN=$built/weir stage "the API against its document" scripts/schemathesis.s
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 15 --seed 1
 joined
-# Alone: healthy clients are timed.
+# Healthy clients are timed.
+alone
 for family in mariadb mysql; do
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
 done

@@ -94,10 +94,10 @@ start() {
   started+=("$pid $(birth_of "$pid")")
 }
 
-# Waits up to 30 s until port $1 is served by the process `pid`, which is $2 and writes to log $3.
+# Waits up to 120 s until port $1 is served by the process `pid`, which is $2 and writes to log $3.
 await_port() {
   local i
-  for ((i = 0; i < 300; i++)); do
+  for ((i = 0; i < 1200; i++)); do
     kill -0 "$pid" 2>/dev/null || break
     ! listens "$1" || return 0
     sleep 0.1

@@ -45,6 +45,8 @@ function comment(array $pages, array $places): int {
     [, $path] = array_values(array_filter($pages, fn ($page) => $page[0] === 'story with comments'))[0];
     [, $direct] = $places[0];
     [, $rules] = $places[2];
+    // What the visits have left may be near the end of its time.
+    wipe();
     $before = fetch($rules, $path);
     preg_match("/name='comment_post_ID' value='(\d+)'/", $before, $found);
     $text = 'Seen by ' . bin2hex(random_bytes(8));
@@ -70,7 +72,7 @@ function away(array $pages, array $places): int {
     $before = array_map(fn ($page) => fetch($port, $page[1]), $pages);
     $server = (int) getenv('WORDPRESS_SERVER_PID');
     posix_kill($server, SIGTERM);
-    for ($tries = 0; $tries < 300 && preg_match('/^State:\s+[^Z]/m', (string) @file_get_contents("/proc/$server/status")); $tries++) {
+    for ($tries = 0; $tries < 1200 && preg_match('/^State:\s+[^Z]/m', (string) @file_get_contents("/proc/$server/status")); $tries++) {
         usleep(100000);
     }
     $start = hrtime(true);
