@@ -54,7 +54,7 @@ class Cli:
     def run(self, sql, *options, **where):
         """(standard output, standard error, exit code)"""
         command, env = self.command(*options, **where)
-        done = subprocess.run(command, env=env, input=sql.encode(), capture_output=True, timeout=60)
+        done = subprocess.run(command, env=env, input=sql.encode(), capture_output=True, timeout=300)
         return done.stdout.decode(), done.stderr.decode(), done.returncode
 
     def good(self, sql, *options, **where):
@@ -218,24 +218,24 @@ def cancel(c):
     A second Control-C would end the client; README.md says why a query that ran to its end is tried again."""
     for _ in range(3):
         err, seconds = cancelled(c)
-        if seconds < 19 or b"ERROR" in err:
+        if seconds < 39 or b"ERROR" in err:
             break
-    same(seconds < 10, True, "cancelled within 10 s")
+    same(seconds < 35, True, "cancelled within 35 s")
     same(b"ERROR 1317 (70100)" in err, True, f"error in {err.decode()[:300]!r}")
 
 
 def cancelled(c):
     """(what the client printed about errors, seconds that it took)"""
     query = f"SELECT 1 AS cancel_me FROM {c.t.db}.items"
-    command, env = c.command(f"--execute={query} WHERE id < 3 AND SLEEP(10)")
+    command, env = c.command(f"--execute={query} WHERE id < 3 AND SLEEP(20)")
     victim = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         started = time.monotonic()
         while c.good(f"SELECT COUNT(*) FROM {c.t.processlist()} WHERE INFO LIKE '{query}%'") == [("0",)]:
-            same(time.monotonic() - started < 8, True, "the query shows up in the process list")
+            same(time.monotonic() - started < 15, True, "the query shows up in the process list")
             time.sleep(0.02)
         victim.send_signal(signal.SIGINT)
-        err = victim.communicate(timeout=25)[1]
+        err = victim.communicate(timeout=90)[1]
     finally:
         victim.kill()
         victim.wait()

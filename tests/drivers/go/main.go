@@ -197,8 +197,8 @@ func cancelContext() {
 	defer stop()
 	started := time.Now()
 	var v int
-	err := db.QueryRowContext(deadline, "SELECT 1 AS cancel_me FROM items WHERE SLEEP(2)").Scan(&v)
+	err := db.QueryRowContext(deadline, "SELECT SLEEP(30) AS cancel_me").Scan(&v)
 	same(errors.Is(err, context.DeadlineExceeded), true, fmt.Sprint("error of the cancelled query: ", err))
-	same(time.Since(started) < 2*time.Second, true, "cancelled in time")
+	same(time.Since(started) < 20*time.Second, true, "cancelled in time")
 	same(one(db, "SELECT 'alive'"), "alive", "the pool afterwards")
 }

@@ -220,16 +220,16 @@ func cancelKill() {
 	outcome := make(chan error, 1)
 	go func() {
 		var v int
-		outcome <- victim.QueryRowContext(ctx, query+" WHERE id < 3 AND SLEEP(10)").Scan(&v)
+		outcome <- victim.QueryRowContext(ctx, query+" WHERE id < 3 AND SLEEP(60)").Scan(&v)
 	}()
 	other := open(nil)
 	defer other.Close()
 	running := "SELECT COUNT(*) FROM " + t.processlist() + " WHERE INFO LIKE '" + query + "%'"
-	for deadline := time.Now().Add(8 * time.Second); one(other, running) == "0"; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(40 * time.Second); one(other, running) == "0"; time.Sleep(10 * time.Millisecond) {
 		same(time.Now().Before(deadline), true, "the query shows up in the process list")
 	}
 	// Again until the query has ended: README.md says why.
-	limit := time.After(10 * time.Second)
+	limit := time.After(50 * time.Second)
 	for ended := false; !ended; {
 		exec(other, fmt.Sprintf("KILL QUERY %d", id))
 		select {
@@ -238,7 +238,7 @@ func cancelKill() {
 			ended = true
 		case <-time.After(time.Second):
 		case <-limit:
-			panic(failure{"not cancelled within 10 s"})
+			panic(failure{"not cancelled within 50 s"})
 		}
 	}
 	var alive string
@@ -316,7 +316,7 @@ func resetSession() {
 	db.SetMaxOpenConns(1)
 	id := one(db, "SELECT CONNECTION_ID()")
 	exec(session, "KILL "+id)
-	deadline := time.Now().Add(8 * time.Second)
+	deadline := time.Now().Add(40 * time.Second)
 	for one(session, "SELECT COUNT(*) FROM "+t.processlist()+" WHERE ID = ?", id) != "0" {
 		same(time.Now().Before(deadline), true, "the killed session leaves the process list")
 		time.Sleep(10 * time.Millisecond)

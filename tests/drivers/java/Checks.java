@@ -354,7 +354,7 @@ final class Checks {
             CountDownLatch ended = new CountDownLatch(1);
             Thread killer = new Thread(() -> {
                 try {
-                    long end = System.nanoTime() + 8_000_000_000L;
+                    long end = System.nanoTime() + 40_000_000_000L;
                     while (one(session, running).equals("0") && System.nanoTime() < end) Thread.sleep(10);
                     do {
                         s.cancel();
@@ -366,12 +366,12 @@ final class Checks {
             killer.start();
             long started = System.nanoTime();
             try {
-                Suite.fails(1317, "70100", () -> wrapped(s, query + " WHERE id < 3 AND SLEEP(10)"));
+                Suite.fails(1317, "70100", () -> wrapped(s, query + " WHERE id < 3 AND SLEEP(60)"));
             } finally {
                 ended.countDown();
                 killer.join();
             }
-            Suite.same(System.nanoTime() - started < 10_000_000_000L, true, "cancelled within 10 s");
+            Suite.same(System.nanoTime() - started < 50_000_000_000L, true, "cancelled within 50 s");
             Suite.same(one(victim, "SELECT 'alive'"), "alive", "the cancelled connection");
         }
     }
@@ -392,18 +392,18 @@ final class Checks {
     void cancelTimeout() throws Exception {
         try (Connection victim = connect(plain()); Statement s = victim.createStatement()) {
             s.setQueryTimeout(1);
-            double seconds = 20;
-            for (int attempt = 1; attempt <= 3 && seconds > 19; attempt++) {
+            double seconds = 40;
+            for (int attempt = 1; attempt <= 3 && seconds > 39; attempt++) {
                 long started = System.nanoTime();
                 try {
-                    s.executeQuery("SELECT 1 FROM items WHERE id < 3 AND SLEEP(10)");
+                    s.executeQuery("SELECT 1 FROM items WHERE id < 3 AND SLEEP(20)");
                     seconds = (System.nanoTime() - started) / 1e9;
-                    Suite.same(seconds > 19, true, "a query without an error has run to its end");
+                    Suite.same(seconds > 39, true, "a query without an error has run to its end");
                 } catch (java.sql.SQLTimeoutException expected) {
                     seconds = (System.nanoTime() - started) / 1e9;
                 }
             }
-            Suite.same(seconds < 10, true, "cancelled within 10 s");
+            Suite.same(seconds < 35, true, "cancelled within 35 s");
             s.setQueryTimeout(0);
             Suite.same(one(victim, "SELECT 'alive'"), "alive", "the cancelled connection");
         }

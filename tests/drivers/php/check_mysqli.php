@@ -265,18 +265,18 @@ function cancel(): void
     global $t;
     [$victim, $other] = [connect(), connect()];
     $query = "SELECT 1 AS cancel_me FROM $t->db.items";
-    $victim->query("$query WHERE id < 3 AND SLEEP(10)", MYSQLI_ASYNC);
+    $victim->query("$query WHERE id < 3 AND SLEEP(60)", MYSQLI_ASYNC);
     $started = microtime(true);
     while (one($other, "SELECT COUNT(*) FROM $t->processlist WHERE INFO LIKE '$query%'") === '0') {
-        same(microtime(true) - $started < 8, true, 'the query shows up in the process list');
+        same(microtime(true) - $started < 40, true, 'the query shows up in the process list');
         usleep(10000);
     }
     do {
         $other->query("KILL QUERY {$victim->thread_id}");
         [$read, $errors, $rejected] = [[$victim], [], []];
-    } while (mysqli_poll($read, $errors, $rejected, 1) === 0 && microtime(true) - $started < 10);
+    } while (mysqli_poll($read, $errors, $rejected, 1) === 0 && microtime(true) - $started < 50);
     fails(1317, '70100', fn () => $victim->reap_async_query());
-    same(microtime(true) - $started < 10, true, 'cancelled within 10 s');
+    same(microtime(true) - $started < 50, true, 'cancelled within 50 s');
     same(one($victim, "SELECT 'alive'"), 'alive', 'the cancelled connection');
     $victim->close();
     $other->close();

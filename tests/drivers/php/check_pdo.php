@@ -231,7 +231,7 @@ function sleeper(): void
     $p = new PDO("mysql:host=$t->host;port=$t->port;dbname=$t->db", $t->user, $t->password);
     echo $p->query('SELECT CONNECTION_ID()')->fetchColumn(), "\n";
     try {
-        $p->query("SELECT 1 AS cancel_me FROM $t->db.items WHERE id < 3 AND SLEEP(10)");
+        $p->query("SELECT 1 AS cancel_me FROM $t->db.items WHERE id < 3 AND SLEEP(60)");
         echo "no error\n";
     } catch (PDOException $e) {
         echo "{$e->errorInfo[1]} {$e->errorInfo[0]}\n";
@@ -248,15 +248,15 @@ function cancel(): void
     $started = microtime(true);
     $id = (int) fgets($pipes[1]);
     while ((int) one($other, "SELECT COUNT(*) FROM $t->processlist WHERE INFO LIKE 'SELECT 1 AS cancel_me FROM $t->db.items%'") === 0) {
-        same(microtime(true) - $started < 8, true, 'the query shows up in the process list');
+        same(microtime(true) - $started < 40, true, 'the query shows up in the process list');
         usleep(10000);
     }
     do {
         $other->exec("KILL QUERY $id");
         [$read, $write, $except] = [[$pipes[1]], null, null];
-    } while (stream_select($read, $write, $except, 1) === 0 && microtime(true) - $started < 10);
+    } while (stream_select($read, $write, $except, 1) === 0 && microtime(true) - $started < 50);
     same(trim(stream_get_contents($pipes[1])), "1317 70100\nalive", 'outcome');
-    same(microtime(true) - $started < 10, true, 'cancelled within 10 s');
+    same(microtime(true) - $started < 50, true, 'cancelled within 50 s');
     proc_close($process);
 }
 

@@ -225,7 +225,7 @@ class Checks:
     def cancel(self):
         """KILL QUERY from a second connection, with the thread id that the driver reports; README.md says why it is sent again."""
         victim, other = self.a.connect(), self.a.connect()
-        sql = f"SELECT 1 AS cancel_me FROM {self.t.db}.items WHERE id < 3 AND SLEEP(10)"
+        sql = f"SELECT 1 AS cancel_me FROM {self.t.db}.items WHERE id < 3 AND SLEEP(60)"
         outcome = []
 
         def work():
@@ -239,10 +239,10 @@ class Checks:
         started = time.monotonic()
         worker.start()
         self.await_running(other, sql)
-        while worker.is_alive() and time.monotonic() - started < 10:
+        while worker.is_alive() and time.monotonic() - started < 50:
             self.run(f"KILL QUERY {number}", None, other)
             worker.join(1)
-        same(time.monotonic() - started < 10, True, "cancelled within 10 s")
+        same(time.monotonic() - started < 50, True, "cancelled within 50 s")
         same(len(outcome) == 1 and isinstance(outcome[0], Exception), True, f"outcome {outcome!r} is an error")
         self.is_error(outcome[0], 1317, "70100")
         same(self.run("SELECT 'alive'", None, victim)[0][0], "alive", "the cancelled connection")
@@ -252,7 +252,7 @@ class Checks:
     def await_running(self, other, sql):
         started = time.monotonic()
         prefix = sql.split(" WHERE ")[0]
-        while time.monotonic() - started < 8:
+        while time.monotonic() - started < 40:
             found = self.run(f"SELECT COUNT(*) FROM {self.t.processlist()} WHERE INFO LIKE '{prefix}%'", None, other)
             other.rollback()
             if found[0][0]:

@@ -156,11 +156,11 @@ impl Checks {
         let ended = Cell::new(false);
         let killer = async {
             while other.query_first(&running).await? != Some(1) {
-                same(started.elapsed() < Duration::from_secs(8), true, "the query shows up in the process list")?;
+                same(started.elapsed() < Duration::from_secs(40), true, "the query shows up in the process list")?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             // Again until the query has ended: README.md says why.
-            while !ended.get() && started.elapsed() < Duration::from_secs(10) {
+            while !ended.get() && started.elapsed() < Duration::from_secs(50) {
                 other.query_drop(format!("KILL QUERY {id}")).await?;
                 let sent = Instant::now();
                 while !ended.get() && sent.elapsed() < Duration::from_secs(1) {
@@ -169,12 +169,12 @@ impl Checks {
             }
             Outcome::Ok(())
         };
-        let work = tokio::time::timeout(Duration::from_secs(15), victim.query_drop(format!("{query} WHERE id < 3 AND SLEEP(10)")).boxed());
+        let work = tokio::time::timeout(Duration::from_secs(55), victim.query_drop(format!("{query} WHERE id < 3 AND SLEEP(60)")).boxed());
         let work = work.inspect(|_| ended.set(true));
         let (outcome, killed) = futures_util::join!(work, killer);
         killed?;
         is_error(outcome?, 1317, "70100")?;
-        same(started.elapsed() < Duration::from_secs(10), true, "cancelled within 10 s")?;
+        same(started.elapsed() < Duration::from_secs(50), true, "cancelled within 50 s")?;
         same(victim.query_first("SELECT 5").await?, Some(5), "the cancelled connection")?;
         other.disconnect().await?;
         Ok(victim.disconnect().await?)

@@ -139,11 +139,11 @@ impl Checks {
         let ended = Cell::new(false);
         let killer = async {
             while one(&mut other, running.as_str()).await?.as_deref() != Some("1") {
-                same(started.elapsed() < Duration::from_secs(8), true, "the query shows up in the process list")?;
+                same(started.elapsed() < Duration::from_secs(40), true, "the query shows up in the process list")?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             // Again until the query has ended: README.md says why.
-            while !ended.get() && started.elapsed() < Duration::from_secs(10) {
+            while !ended.get() && started.elapsed() < Duration::from_secs(50) {
                 exec(&mut other, format!("KILL QUERY {id}")).await?;
                 let sent = Instant::now();
                 while !ended.get() && sent.elapsed() < Duration::from_secs(1) {
@@ -152,12 +152,12 @@ impl Checks {
             }
             Outcome::Ok(())
         };
-        let work = tokio::time::timeout(Duration::from_secs(15), exec(&mut victim, format!("{query} WHERE id < 3 AND SLEEP(10)")));
+        let work = tokio::time::timeout(Duration::from_secs(55), exec(&mut victim, format!("{query} WHERE id < 3 AND SLEEP(60)")));
         let work = work.inspect(|_| ended.set(true));
         let (outcome, killed) = futures_util::join!(work, killer);
         killed?;
         is_error(outcome?, 1317, "70100")?;
-        same(started.elapsed() < Duration::from_secs(10), true, "cancelled within 10 s")?;
+        same(started.elapsed() < Duration::from_secs(50), true, "cancelled within 50 s")?;
         same(one(&mut victim, "SELECT 'alive'").await?.as_deref(), Some("alive"), "the cancelled connection")?;
         other.close().await?;
         Ok(victim.close().await?)
