@@ -2,7 +2,7 @@
 //! aborting, lying ones.
 //!
 //! Each scenario ends in one line and asserts the same account: Weir is the same process and healthy, its memory
-//! is bounded, who does not log in is cut, everything taken is given back within five seconds, and healthy clients
+//! is bounded, who does not log in is cut, everything taken is given back, and healthy clients
 //! that go on all the while see no error and hardly any delay.
 
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::process::{Program, Signal};
 use crate::servers::{PortLease, Server};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A token with the role `admin`, which every Weir with a configuration file here accepts.
 pub const ADMIN_TOKEN: &str = "weir_f00d";

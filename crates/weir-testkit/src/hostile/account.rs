@@ -118,9 +118,9 @@ pub fn gauge(metrics: &str, name: &str) -> Result<u64> {
 /// One GET on a connection of its own.
 ///
 /// # Errors
-/// When the answer is not 200 or takes longer than 3 s.
+/// When the answer is not 200 or takes longer than 20 s.
 pub fn get(admin: SocketAddr, path: &str) -> Result<String> {
-    const PATIENCE: Duration = Duration::from_secs(3);
+    const PATIENCE: Duration = Duration::from_secs(20);
     let mut stream = TcpStream::connect_timeout(&admin, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

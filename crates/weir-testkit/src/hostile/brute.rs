@@ -29,7 +29,7 @@ pub async fn run(field: Field, parallel: usize, time: Duration) -> Result<Findin
     findings.note(format!(
         "{parallel} at once, {guesses} guesses ({rate:.0}/s), {refused} refused with 1045, {cut} cut at login_timeout"
     ));
-    findings.check(guesses >= parallel as u32, || "hardly a guess was answered".to_owned());
+    findings.check_in_time(guesses >= parallel as u32, || "hardly a guess was answered".to_owned());
     Ok(findings)
 }
 
@@ -71,7 +71,7 @@ async fn guess(field: Field, i: usize, until: Instant) -> Outcome {
 }
 
 async fn attempt(field: Field, i: usize, user: &str, password: &str) -> Result<Client> {
-    let patience = Duration::from_secs(10);
+    let patience = Duration::from_secs(30);
     let mut options = ConnectOptions::tcp(field.weir, user, password);
     options.patience = patience;
     let stream = connect(field.weir, source(i)).await?;

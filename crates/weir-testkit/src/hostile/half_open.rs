@@ -18,24 +18,29 @@ use super::stage::{BYTES_BEFORE_LOGIN, Field, Findings};
 /// Connects under way at once: more would overflow the listener's backlog and wait for a second SYN.
 const CONNECTING: usize = 512;
 
-/// What a connection that is never cut may add to `login_timeout` before it is a fault: the wait to be accepted,
-/// and this process being busy with thousands of others.
-const LATE: Duration = Duration::from_secs(2);
+/// Within this all are open. It only bounds a failure.
+const OPENING: Duration = Duration::from_secs(60);
+
+/// What a connection may add to `login_timeout` before it is one that is never cut: the wait to be accepted, and this
+/// process being busy with thousands of others.
+pub const LATE: Duration = Duration::from_secs(10);
 
 /// As many as asked for, all held until Weir cuts them; what one costs Weir is measured while all are open.
 pub async fn held(field: Field, count: usize) -> Result<Findings> {
     let mut findings = Findings { strangers: count as u64, ..Findings::default() };
     let crowd = Crowd::gather(field, count);
-    let opened = crowd.all_open(field.login_timeout).await;
+    let opened = crowd.all_open(OPENING).await;
     ensure!(opened == count, "{opened} of {count} connections could be opened");
-    let deadline = Instant::now() + Duration::from_secs(3);
+    let deadline = Instant::now() + LATE;
     let mut pending = 0;
     while pending < count as u64 && Instant::now() < deadline {
         pending = gauge(&metrics(field.admin)?, "weir_logins_pending")?;
         sleep(Duration::from_millis(50)).await;
     }
     let each = resident(field.pid)?.saturating_sub(field.resident) / count as u64;
-    findings.check(pending >= count as u64, || format!("only {pending} of {count} were pending at once"));
+    // The first is cut when `login_timeout` has passed: on a slow machine that is before the last has come.
+    findings
+        .check_in_time(pending >= count as u64, || format!("only {pending} of {count} were pending at once"));
     findings.check(each <= BYTES_BEFORE_LOGIN, || format!("{each} bytes each, {BYTES_BEFORE_LOGIN} allowed"));
     findings.note(format!("{count} held at once, {each} bytes each of {BYTES_BEFORE_LOGIN}"));
     let ages = crowd.ages().await;
@@ -49,7 +54,7 @@ pub async fn flood(field: Field, count: usize, max_pending: u64) -> Result<Findi
     let most_pending = max_pending + max_pending / 2;
     let mut findings = Findings { strangers: most_pending, most_pending, ..Findings::default() };
     let crowd = Crowd::gather(field, count);
-    let opened = crowd.all_open(field.login_timeout * 2).await;
+    let opened = crowd.all_open(OPENING).await;
     findings.note(format!("{opened} opened, of which {max_pending} may be pending"));
     ensure!(opened == count, "{opened} of {count} connections could be opened");
     let ages = crowd.ages().await;
@@ -60,7 +65,7 @@ pub async fn flood(field: Field, count: usize, max_pending: u64) -> Result<Findi
 /// `Some` is the age at which Weir cut a connection, `None` one that was never cut.
 pub fn judge_ages(findings: &mut Findings, limit: Duration, ages: &[Option<Duration>], not_before: bool) {
     let never = ages.iter().filter(|age| age.is_none()).count();
-    findings.check(never == 0, || format!("{never} were not cut {LATE:?} after login_timeout"));
+    findings.check_in_time(never == 0, || format!("{never} were not cut {LATE:?} after login_timeout"));
     let cut = || ages.iter().flatten().copied();
     let (first, last) = (cut().min().unwrap_or_default(), cut().max().unwrap_or_default());
     findings.note(format!("cut after {:.1} to {:.1} s", first.as_secs_f64(), last.as_secs_f64()));

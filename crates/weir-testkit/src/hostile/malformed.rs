@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::half_open::judge_ages;
-use super::raw::{Answer, Dice, Said, claiming, connect, packet, read_packet, source, until_closed};
+use super::half_open::{LATE, judge_ages};
+use super::raw::{Answer, Dice, Said, claiming, connect, greeting, packet, source, until_closed};
 use super::stage::{Field, Findings};
 use crate::client::caps::Capabilities;
 
@@ -58,14 +58,14 @@ pub async fn run(field: Field, random: usize) -> Result<Findings> {
 async fn send(field: Field, i: usize, case: &Case) -> Result<(Said, Duration)> {
     let mut stream = connect(field.weir, source(i)).await?;
     let began = Instant::now();
-    let greeting = read_packet(&mut stream, field.login_timeout).await.context("no greeting")?;
+    let greeted = greeting(&mut stream, field.login_timeout).await?;
     // Weir may close before it has everything.
     let _ = stream.write_all(&case.bytes).await;
     if case.close {
         let _ = stream.shutdown().await;
     }
-    let mut said = until_closed(&mut stream, began + field.login_timeout * 2).await;
-    said.bytes.splice(..0, packet(0, &greeting));
+    let mut said = until_closed(&mut stream, began + field.login_timeout + LATE).await;
+    said.bytes.splice(..0, packet(0, &greeted));
     Ok((said, began.elapsed()))
 }
 

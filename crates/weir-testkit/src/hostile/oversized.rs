@@ -5,8 +5,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::half_open::judge_ages;
-use super::raw::{claiming, connect, packet, read_packet, source, until_closed};
+use super::half_open::{LATE, judge_ages};
+use super::raw::{claiming, connect, greeting, packet, source, until_closed};
 use super::stage::{Field, Findings};
 use crate::client::{Client, ConnectOptions, command};
 
@@ -27,7 +27,7 @@ pub async fn before_login(field: Field) -> Result<Findings> {
         tasks.spawn(async move {
             let mut stream = connect(field.weir, source(i)).await?;
             let began = Instant::now();
-            read_packet(&mut stream, field.login_timeout).await.context("no greeting")?;
+            greeting(&mut stream, field.login_timeout).await?;
             let header = match i % 4 {
                 0 => claiming(0xff_ffff, 1, b""),
                 1 => claiming(STRANGER_BYTES, 1, b""),
@@ -42,7 +42,7 @@ pub async fn before_login(field: Field) -> Result<Findings> {
                     sent += chunk.len();
                 }
             }
-            let said = until_closed(&mut stream, began + field.login_timeout * 2).await;
+            let said = until_closed(&mut stream, began + field.login_timeout + LATE).await;
             anyhow::Ok((said.closed.then(|| began.elapsed()), sent))
         });
     }

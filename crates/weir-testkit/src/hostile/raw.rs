@@ -4,10 +4,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
+use anyhow::{Context, Result};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout_at};
 
+use super::half_open::LATE;
+use super::stage::Late;
 use crate::client::bytes::{put_lenenc_bytes, put_nul};
 use crate::client::caps::Capabilities;
 
@@ -97,6 +100,17 @@ pub async fn read_packet(stream: &mut TcpStream, patience: Duration) -> Option<V
         Some(payload)
     };
     tokio::time::timeout(patience, reading).await.ok().flatten()
+}
+
+/// The greeting, which comes within `limits.login_timeout`.
+///
+/// # Errors
+/// When Weir closed first; marked as late where it had that long.
+pub async fn greeting(stream: &mut TcpStream, login_timeout: Duration) -> Result<Vec<u8>> {
+    let began = Instant::now();
+    let packet = read_packet(stream, login_timeout + LATE).await;
+    // The connection may be older than this task, which has waited for its turn, knows.
+    packet.context("no greeting").map_err(|error| Late::mark(error, began, login_timeout / 2))
 }
 
 /// One packet: the payload behind its length and sequence number.

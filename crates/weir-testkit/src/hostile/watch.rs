@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(20);
 pub struct Seen {
     pub peak_resident: u64,
     pub peak_pending: u64,
-    /// Times that `/healthz` or `/metrics` did not answer 200 within 3 s.
+    /// Times that `/healthz` or `/metrics` did not answer 200 within 20 s.
     pub unhealthy: Vec<String>,
 }
 
