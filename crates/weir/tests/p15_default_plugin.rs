@@ -15,7 +15,7 @@ async fn p15_no_answer_to_a_greeting_of_another_plugin_is_no_empty_password() {
     let server = Server::start(Flavor::MariaDb).unwrap();
     let weir = Weir::in_front_of(&server).unwrap();
     let tcp = TcpStream::connect(weir.addr()).await.unwrap();
-    let mut stream = PacketStream::new(Box::new(tcp), Duration::from_secs(10));
+    let mut stream = PacketStream::new(Box::new(tcp), Duration::from_secs(30));
     let greeting = Greeting::read(&mut stream).await.unwrap();
     assert_eq!(greeting.plugin, "mysql_native_password");
 

@@ -10,7 +10,7 @@ use weir_testkit::client::ConnectOptions;
 use weir_testkit::{Flavor, Server, Weir};
 
 /// How long the answer may take to become the expected one.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn readyz(weir: &Weir) -> String {
     let mut http = TcpStream::connect(weir.admin_addr()).await.unwrap();

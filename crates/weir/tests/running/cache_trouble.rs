@@ -1,8 +1,6 @@
 //! What goes wrong around an answer is nobody's trouble: questions of Weir's own that are refused, clients that take nothing,
 //! errors of what runs behind an answer.
 
-use std::time::Duration;
-
 use crate::cache_kit::*;
 use crate::kit::*;
 use crate::sharing_kit::*;
@@ -54,16 +52,17 @@ async fn a_question_of_weirs_own_that_is_never_answered_is_not_the_clients_troub
             table(server, name).await;
             let at = format!("{flavor:?} {mode}");
             let relay = Relay::start(server.addr()).await.unwrap();
-            let more = format!("io = \"epoll\"\n[limits]\nserver_connect_timeout = \"1s\"\n{ALL}");
+            let more = format!("io = \"epoll\"\n[limits]\nserver_connect_timeout = \"3s\"\n{ALL}");
             let weir =
                 Weir::config(sharing_config(&relay.addr().to_string(), 4, mode, &more)).start().unwrap();
             weir.wait_for_line("accepting clients", PATIENCE).unwrap();
             let [mut client] = clients(&weir, name).await;
-            relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_millis(400));
+            // What is asked behind the answer is held until nothing comes back any more.
+            relay.faults(Direction::ToServer, |faults| faults.stall_behind = true);
             assert_eq!(value(&mut client, 1).await, "one", "{at}");
-            // What is asked behind the answer is on its way to the server.
             relay.stall(Direction::ToClient);
             let accepted = relay.accepted();
+            relay.resume(Direction::ToServer);
             let asks = async { value(&mut client, 2).await };
             let resumes = async {
                 until("another connection is made", async || (relay.accepted() > accepted).then_some(()))

@@ -23,15 +23,16 @@ fn v2(version_command: u8, family: u8, addresses: &[u8], tlvs: &[u8]) -> Vec<u8>
     [&b"\r\n\r\n\0\r\nQUIT\n"[..], &[version_command, family], &len.to_be_bytes(), addresses, tlvs].concat()
 }
 
-fn proxied_weir(server: &Server) -> Weir {
+fn proxied_weir(server: &Server, login_timeout: &str) -> Weir {
     let listen = "[listen]\nmysql = [\"$LISTEN\"]\nadmin = \"$ADMIN\"\nproxy_protocol = [\"127.0.0.2/32\"]\n";
-    weir_with(server, &format!("{listen}[limits]\nlogin_timeout = \"1s\"\nauth_failure_delay = \"20ms\"\n"))
+    let limits = format!("[limits]\nlogin_timeout = \"{login_timeout}\"\nauth_failure_delay = \"20ms\"\n");
+    weir_with(server, &format!("{listen}{limits}"))
 }
 
 #[tokio::test]
 async fn p13_a_listed_source_names_the_client() {
     let server = server(Flavor::MariaDb);
-    let weir = proxied_weir(&server);
+    let weir = proxied_weir(&server, "30s");
     let v4 = [203, 0, 113, 9, 127, 0, 0, 1, 0x9c, 0x40, 0x17, 0x91];
     let mut v6 = [0; 36];
     (v6[0], v6[1], v6[15]) = (0x20, 0x01, 9);
@@ -63,7 +64,7 @@ async fn p13_a_listed_source_names_the_client() {
 #[tokio::test]
 async fn p13_malformed_and_missing_headers_of_a_listed_source_end_the_connection() {
     let server = server(Flavor::MariaDb);
-    let weir = proxied_weir(&server);
+    let weir = proxied_weir(&server, "1s");
     let long = [&b"PROXY TCP4 "[..], &[b'1'; 200]].concat();
     for bytes in [
         &b"PROXY TCP4 999.0.113.9 127.0.0.1 40000 6033\r\n"[..],
@@ -89,7 +90,7 @@ async fn p13_malformed_and_missing_headers_of_a_listed_source_end_the_connection
 #[tokio::test]
 async fn p13_a_header_of_anyone_else_is_no_header() {
     let server = server(Flavor::MariaDb);
-    let weir = proxied_weir(&server);
+    let weir = proxied_weir(&server, "30s");
     for header in [
         b"PROXY TCP4 203.0.113.9 127.0.0.1 40000 6033\r\n".to_vec(),
         v2(0x21, 0x11, &[203, 0, 113, 9, 127, 0, 0, 1, 0x9c, 0x40, 0x17, 0x91], b""),

@@ -18,6 +18,11 @@ fn rows(weir: &Weir, schema: &str) -> Vec<Value> {
     told["queries"].as_array().unwrap().clone()
 }
 
+/// What this session has run is counted: that is done behind the answer, and ahead of the next command.
+async fn counted(client: &mut Client) {
+    assert!(client.command(command::PING, b"").await.unwrap().err().is_none());
+}
+
 /// The row of this digest.
 #[track_caller]
 fn row_of(rows: &[Value], digest: &str) -> Value {
@@ -69,6 +74,9 @@ async fn counters_say_what_a_workload_did() {
             one.run("SELECT v FROM t WHERE id=1").await.unwrap();
             one.command(command::INIT_DB, name.as_bytes()).await.unwrap();
             one.run("SELECT v FROM t WHERE id=1").await.unwrap();
+            for client in [&mut one, &mut two] {
+                counted(client).await;
+            }
 
             let counted = rows(&weir, name);
             let point = row_of(&counted, POINT);
@@ -128,6 +136,7 @@ async fn all_workers_are_added_up() {
                 for id in 0..50 {
                     client.run(&format!("SELECT v FROM t WHERE id = {}", id * n)).await.unwrap();
                 }
+                counted(&mut client).await;
                 client
             });
         }
@@ -152,6 +161,7 @@ async fn what_the_cache_did_is_told_and_a_rule_is_made_of_a_digest() {
             for _ in 0..3 {
                 assert_eq!(value(&mut client, 1).await, "one");
             }
+            counted(&mut client).await;
             let point = row_of(&rows(&weir, name), POINT);
             assert!(point["regret_seconds"].as_f64().unwrap() > 0.0, "{at}");
             assert_eq!((&point["hits"], &point["cacheable"]), (&json!(0), &json!(true)), "{at}");
@@ -164,6 +174,7 @@ async fn what_the_cache_did_is_told_and_a_rule_is_made_of_a_digest() {
                 assert_eq!(value(&mut client, 1).await, "one");
             }
             client.run("/*nocache*/ SELECT v FROM t WHERE id=1").await.unwrap();
+            counted(&mut client).await;
             let shown = told_json(&weir, &["queries", "show", id]);
             let all = &shown["all"];
             assert_eq!(
@@ -203,6 +214,7 @@ async fn an_answer_that_was_waited_for_has_saved_nothing() {
         holder.run("UNLOCK TABLES").await.unwrap();
         for client in &mut all {
             assert_eq!(client.receive(command::QUERY).await.unwrap().rows().count(), 1, "{flavor:?}");
+            counted(client).await;
         }
         let point = row_of(&rows(&weir, "qu_flight"), POINT);
         assert_eq!((&point["hits"], &point["misses"]), (&json!(2), &json!(1)), "{flavor:?}");
@@ -243,6 +255,9 @@ async fn pins_and_waits_are_told() {
     second.unwrap();
     one.run("BEGIN").await.unwrap();
     one.run("COMMIT").await.unwrap();
+    for client in [&mut one, &mut two] {
+        counted(client).await;
+    }
     let counted = rows(&weir, "qu_pins");
     let point = row_of(&counted, POINT);
     assert_eq!(point["queue"]["count"], 1, "{point:#}");
@@ -262,6 +277,7 @@ async fn the_table_is_bounded_and_sums_stay_exact() {
             client.run(&format!("SELECT v AS c{n} FROM t WHERE id = 1")).await.unwrap();
             client.run(&format!("SELECT id FROM t WHERE v = '{n}'")).await.unwrap();
         }
+        counted(&mut client).await;
         let told = told_json(&weir, &["queries", "--limit", "1000"]);
         let rows = told["queries"].as_array().unwrap();
         assert_eq!((rows.len(), &told["rows"]), (100, &json!(100)), "{mode}");
@@ -280,6 +296,7 @@ async fn the_table_is_bounded_and_sums_stay_exact() {
         assert!(self::told(&weir, &["queries", "reset"]).contains("forgot 100 rows"));
         assert_eq!(self::told(&weir, &["queries"]), "no statement was counted\n");
         client.run("SELECT id FROM t WHERE v = 'again'").await.unwrap();
+        counted(&mut client).await;
         assert_eq!(row_of(&self::rows(&weir, "qu_bound"), "SELECT `id` FROM `t` WHERE `v` = ?")["calls"], 1);
     }
 }
@@ -299,6 +316,7 @@ async fn what_is_asked_for_is_shown() {
     }
     client.run("SELECT COUNT(*) FROM t").await.unwrap();
     client.run("SELECT SLEEP(0.05)").await.unwrap();
+    counted(&mut client).await;
     let of = |row: &Value, figure: &str| row.pointer(figure).and_then(Value::as_f64).unwrap();
     for (sort, figure) in [
         ("calls", "/calls"),

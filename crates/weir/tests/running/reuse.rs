@@ -1,6 +1,7 @@
 //! A connection that one client has left and another gets: `pool.reuse_timeout` for clients with a connection of their own.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use crate::kit::*;
 use crate::sharing_kit::{both, database, execute, row, sharing};
@@ -87,7 +88,7 @@ async fn the_next_client_finds_nothing_of_the_one_before() {
         database(server, "reuse_one", TABLE).await;
         let mut admin = user(server, "reuse_one", "").await;
         for more in [Caps::default(), SHAPING] {
-            let weir = reusing(server, "", 10);
+            let weir = reusing(server, "reuse_timeout = \"1m\"", 10);
             let mut one = app(weir.addr()).database("reuse_one").with(more).connect().await.unwrap();
             let mine = id(&mut one).await;
             for sql in [
@@ -147,10 +148,28 @@ async fn the_next_client_finds_nothing_of_the_one_before() {
                 format!("reuse_one|{mine}")
             );
             leave(&weir, three).await;
+            assert_eq!(metric(&weir, "weir_server_connections_open").await, 1.0, "{flavor:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_comes_for_is_closed_after_its_time() {
+    for (flavor, server) in &both() {
+        for (pool, time) in [("", 2000), ("reuse_timeout = \"100ms\"", 100)] {
+            let weir = reusing(server, pool, 10);
+            let client = app(weir.addr()).connect().await.unwrap();
+            let begun = Instant::now();
+            leave(&weir, client).await;
             until("nobody has come for it", async || {
                 (metric(&weir, "weir_server_connections_open").await == 0.0).then_some(())
             })
             .await;
+            assert!(
+                begun.elapsed() >= Duration::from_millis(time),
+                "{flavor:?} {pool}: {:?}",
+                begun.elapsed()
+            );
         }
     }
 }
@@ -256,7 +275,15 @@ async fn what_waits_for_a_client_takes_no_place_from_one() {
                     0 => options.with(Caps::FOUND_ROWS),
                     _ => options.without(Caps::FOUND_ROWS),
                 };
-                let mut client = options.connect().await.unwrap();
+                // A server takes a moment to forget a connection that was closed; what waits would do so for a minute.
+                let mut client = until("there is a place", async || match options.connect().await {
+                    Ok(client) => Some(client),
+                    Err(error) => {
+                        assert_eq!(refusal(Err(error)).code, 1226, "{flavor:?}");
+                        None
+                    }
+                })
+                .await;
                 client.run("SELECT 1").await.unwrap();
                 leave(&weir, client).await;
                 let open = metric(&weir, "weir_server_connections_open").await;

@@ -7,8 +7,12 @@ use crate::cache_kit::MODES;
 use crate::kit::*;
 use crate::sharing_kit::*;
 
-const RULES: &str = "[[rule]]\nname = \"slow\"\nmatch = { pattern = \"SLOW\" }\ntimeout = \"100ms\"\n\
+const RULES: &str = "[[rule]]\nname = \"slow\"\nmatch = { pattern = \"SLOW\" }\ntimeout = \"1s\"\n\
                      [[rule]]\nname = \"ends\"\nmatch = { pattern = \"NEARLY\" }\ntimeout = \"20ms\"\n";
+
+/// Of the rule `slow`: long enough that the statement has begun to wait when it is ended, also on a busy machine. MySQL loses a KILL QUERY
+/// now and then that arrives while a wait begins.
+const LIMIT: Duration = Duration::from_secs(1);
 
 /// Part of a statement: alone, SLEEP() answers 1 when it is ended.
 const SLOW: &str = "SELECT 'SLOW', SLEEP(60) FROM (SELECT 1 UNION SELECT 2) two";
@@ -20,7 +24,7 @@ fn timed_out(flavor: Flavor, response: &Response) {
         Flavor::MySql => (3024, "HY000"),
     };
     assert_eq!((error.code, error.state.as_str()), expected, "{error:?}");
-    assert!(error.message.ends_with("(weir: rule `slow`, timeout 100ms)"), "{error:?}");
+    assert!(error.message.ends_with("(weir: rule `slow`, timeout 1s)"), "{error:?}");
 }
 
 #[tokio::test]
@@ -35,7 +39,7 @@ async fn a_statement_that_runs_too_long_is_ended_and_its_transaction_is_not() {
             client.run("INSERT INTO t VALUES (1)").await.unwrap();
             let began = Instant::now();
             timed_out(flavor, &client.query(SLOW).await.unwrap());
-            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+            assert!((LIMIT..LIMIT + PATIENCE).contains(&began.elapsed()), "{:?}", began.elapsed());
             let prepared = client.prepare(SLOW).await.unwrap();
             timed_out(flavor, &execute(&mut client, prepared.id, &[], true).await);
             assert_eq!(row(&mut client, "SELECT COUNT(*) FROM t").await, "1");
@@ -90,7 +94,7 @@ async fn p43_a_kill_that_comes_late_meets_no_other_statement() {
 
 #[tokio::test]
 async fn what_is_within_its_time_or_only_prepared_or_of_no_rule_is_left_alone() {
-    let rules = RULES.replace("100ms", "2s");
+    let rules = RULES.replace("1s", "4s");
     for (_, server) in both() {
         database(&server, "rule_timeout3", &[]).await;
         for mode in MODES {
@@ -98,7 +102,7 @@ async fn what_is_within_its_time_or_only_prepared_or_of_no_rule_is_left_alone() 
             let mut client = client(&weir, "rule_timeout3").await;
             assert_eq!(row(&mut client, "SELECT 'SLOW'").await, "SLOW");
             // The timer of the statement before is no matter of this one.
-            assert_eq!(row(&mut client, "SELECT SLEEP(2.5)").await, "0");
+            assert_eq!(row(&mut client, "SELECT SLEEP(4.5)").await, "0");
             assert_eq!(metric(&weir, "weir_rule_timed_out_total{rule=\"slow\"}").await, 0.0);
         }
     }

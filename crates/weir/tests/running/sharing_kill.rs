@@ -200,7 +200,7 @@ async fn p43_a_kill_does_not_wait_for_the_connection_that_it_is_to_free() {
                     }
                 }
             };
-            let response = tokio::time::timeout(Duration::from_secs(20), answered).await;
+            let response = tokio::time::timeout(Duration::from_secs(40), answered).await;
             let response = response.unwrap_or_else(|_| panic!("{flavor:?}: {kill} has not ended it"));
             if !ends {
                 let response = response.unwrap();

@@ -203,7 +203,7 @@ async fn p37_long_data_keeps_the_connection_until_it_is_used_or_dropped() {
 async fn p25_pins_leave_the_rest_of_the_connections_to_single_statements() {
     for (flavor, server) in &both() {
         database(server, "sh_share", TABLE).await;
-        let weir = sharing(server, 2, "pinned_share = 50\nqueue_timeout = \"1s\"\n", "");
+        let weir = sharing(server, 2, "pinned_share = 50\nqueue_timeout = \"3s\"\n", "");
         let [mut one, mut two, mut three] = clients(&weir, "sh_share").await;
         one.run("BEGIN").await.unwrap();
         row(&mut one, "SELECT COUNT(*) FROM t").await;

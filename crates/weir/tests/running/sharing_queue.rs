@@ -103,7 +103,7 @@ async fn statements_wait_for_a_connection_in_the_order_they_came() {
 async fn who_waits_too_long_is_told_1040_and_may_ask_again() {
     for (flavor, server) in &both() {
         database(server, "sh_late", &[TABLE]).await;
-        let weir = sharing(server, 1, "queue_timeout = \"1s\"\n", "");
+        let weir = sharing(server, 1, "queue_timeout = \"3s\"\n", "");
         let [mut holder, mut late] = clients(&weir, "sh_late").await;
         let id = late.prepare("SELECT ?").await.unwrap().id;
         holder.run("BEGIN").await.unwrap();
@@ -112,7 +112,7 @@ async fn who_waits_too_long_is_told_1040_and_may_ask_again() {
         let err = late.query("INSERT INTO t (v) VALUES ('late')").await.unwrap().err().cloned().unwrap();
         assert_eq!((err.code, err.state.as_str()), (1040, "08004"), "{err}");
         assert!(err.message.contains("pool.queue_timeout"), "{err}");
-        assert!(begun.elapsed().as_secs() >= 1, "{:?}", begun.elapsed());
+        assert!(begun.elapsed().as_secs() >= 3, "{:?}", begun.elapsed());
         for (code, body) in [
             (command::INIT_DB, b"sh_late".to_vec()),
             (command::STMT_PREPARE, b"SELECT 1".to_vec()),
@@ -153,7 +153,7 @@ async fn each_wait_has_its_own_deadline() {
         let err = late.query("SELECT 1").await.unwrap().err().cloned().unwrap();
         assert_eq!(err.code, 1040, "{flavor:?}: {err}");
         let waited = begun.elapsed().as_secs_f64();
-        assert!((3.0..15.0).contains(&waited), "{flavor:?}: {waited} s");
+        assert!((3.0..30.0).contains(&waited), "{flavor:?}: {waited} s");
     }
 }
 

@@ -16,11 +16,11 @@ const SPARED: u32 = 25;
 const CONNECTIONS: u32 = 16;
 /// It lasts so long at least, and on a machine that is slow until enough was hit.
 const STORM: Duration = Duration::from_secs(2);
-const STORM_MAX: Duration = Duration::from_secs(10);
+const STORM_MAX: Duration = Duration::from_secs(60);
 /// Of statements hit and of sessions ended.
 const ENOUGH: u32 = 10;
-/// Within this everything must be given back.
-const GIVE_BACK: Duration = Duration::from_secs(5);
+/// Within this everything must be given back. It only bounds a failure.
+const GIVE_BACK: Duration = Duration::from_secs(60);
 
 /// What the threads know of each other.
 struct Field {
@@ -454,7 +454,10 @@ async fn p43_a_storm_of_kills_hits_nobody_who_was_not_aimed_at() {
             if now.iter().zip(&before).all(|(now, before)| now <= before) {
                 break;
             }
-            assert!(ended.elapsed() < GIVE_BACK, "{flavor:?}: {now:?} after 5 s, before {before:?}");
+            assert!(
+                ended.elapsed() < GIVE_BACK,
+                "{flavor:?}: {now:?} after {GIVE_BACK:?}, before {before:?}"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
 

@@ -43,7 +43,7 @@ async fn a_table_that_is_gone_is_told_by_the_execution_and_the_transaction_goes_
 async fn data_for_which_no_connection_is_free_is_refused_with_its_execution() {
     for (flavor, server) in &both() {
         database(server, "sh_untold_full", &["CREATE TABLE t (v TEXT)"]).await;
-        let weir = sharing(server, 1, "queue_timeout = \"1s\"\n", "");
+        let weir = sharing(server, 1, "queue_timeout = \"3s\"\n", "");
         let [mut one, mut holder] = clients(&weir, "sh_untold_full").await;
         let id = one.prepare("INSERT INTO t VALUES (?)").await.unwrap().id;
         for reset in [false, true] {

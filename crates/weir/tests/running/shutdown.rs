@@ -32,8 +32,7 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
         open.run("BEGIN").await.unwrap();
         open.run("INSERT INTO it.drained VALUES (1)").await.unwrap();
         busy.send(command::QUERY, b"SELECT GET_LOCK('drained', 60), 'done'").await.unwrap();
-        let asleep =
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT GET_LOCK(%, 60), %'";
+        let asleep = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT GET_LOCK(''drained'', 60), %'";
         until("the server waits", async || {
             (admin.scalar(asleep).await.unwrap().as_deref() == Some("1")).then_some(())
         })

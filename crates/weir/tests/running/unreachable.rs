@@ -57,7 +57,8 @@ async fn a_server_that_says_nothing_is_given_up_in_time() {
     server.sigcont().unwrap();
     assert_eq!(err.code, 1429);
     assert!(err.message.contains("0.3 s"), "{err}");
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let given_up = Duration::from_millis(300)..PATIENCE;
+    assert!(given_up.contains(&start.elapsed()), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
