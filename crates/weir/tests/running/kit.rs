@@ -11,7 +11,7 @@ use weir_testkit::weir::AUTHORIZATION;
 pub use weir_testkit::{Client, ConnectOptions, Flavor, Server, Weir};
 
 /// How long anything may take that is awaited. Far more than it needs: it only bounds a failure.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Flags that change what packets look like, on both families.
 pub const SHAPING: Caps = Caps(
