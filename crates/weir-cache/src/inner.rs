@@ -9,6 +9,7 @@ use foldhash::quality::FixedState;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 
+use crate::admission::Door;
 use crate::cache::Ask;
 use crate::charge::{Budget, Charge, resident};
 use crate::entry::{Entry, Freshness, Kind};
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) gathered: AtomicUsize,
     pub(crate) generations: Generations,
     pub(crate) seen: Seen,
+    pub(crate) door: Door,
     pub(crate) spare: Spare,
     pub(crate) max_entry: AtomicUsize,
     /// Of rules that are in the statistics no more. Locked before `rules`.
@@ -84,6 +86,7 @@ impl Inner {
             generations: Generations::new(&budget),
             spare: Spare::new(&budget),
             seen: Seen::new(&budget, limits.memory),
+            door: Door::new(limits.memory),
             max_entry: AtomicUsize::new(limits.largest_entry()),
             budget,
             gathered: AtomicUsize::new(0),

@@ -23,6 +23,7 @@
 //! asked; what was wiped after that is not stored; and a session is not served, and does not wait for, what was asked before
 //! its own last write.
 
+mod admission;
 mod blocks;
 mod cache;
 mod charge;
@@ -42,6 +43,7 @@ mod spare;
 mod store;
 mod wipe;
 
+pub use admission::{Admission, Chance, Experience};
 pub use blocks::Bytes;
 pub use cache::{Ask, Cache, CacheStats, Fill, Lookup};
 pub use entry::{About, Answer, Entry, Terms, entry_size};

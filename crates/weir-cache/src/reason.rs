@@ -85,6 +85,8 @@ reasons! {
         MoreResults = "more_results",
         /// The answer did not come to its end.
         Cut = "cut",
+        /// Its like are seldom asked for again, and this is its first asking of late.
+        SeldomAskedAgain = "seldom_asked_again",
     }
 }
 

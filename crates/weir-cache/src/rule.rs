@@ -35,6 +35,8 @@ pub(crate) enum Often {
     Evicted,
     Expired,
     Replaced,
+    /// [`Refusal::SeldomAskedAgain`].
+    Passed,
 }
 
 /// What is counted seldom.
@@ -55,7 +57,7 @@ pub(crate) enum Seldom {
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Stripe([AtomicU64; Often::Replaced as usize + 1]);
+struct Stripe([AtomicU64; Often::Passed as usize + 1]);
 
 /// A rule as the cache knows it: a name and counters. [`crate::Cache::rule`] hands them out.
 #[derive(Debug)]
@@ -93,7 +95,16 @@ impl Rule {
 
     /// Counts a statement that the rule names and the cache leaves alone.
     pub fn refuse(&self, reason: Refusal) {
-        self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
+        match reason {
+            Refusal::SeldomAskedAgain => self.pass(0),
+            _ => drop(self.refused[reason as usize].fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    /// Counts a statement that is left alone because its like are seldom asked for again. `stripe`: who counts, best the number of its
+    /// thread.
+    pub fn pass(&self, stripe: usize) {
+        self.often(stripe, Often::Passed, 1);
     }
 
     /// What was counted so far.
@@ -101,6 +112,10 @@ impl Rule {
         let often = |of: Often| self.often.iter().map(|s| s.0[of as usize].load(Ordering::Relaxed)).sum();
         let seldom = |of: Seldom| self.seldom[of as usize].load(Ordering::Relaxed);
         let gauge = |of: &AtomicI64| u64::try_from(of.load(Ordering::Relaxed)).unwrap_or(0);
+        let refused = |reason: &Refusal| match reason {
+            Refusal::SeldomAskedAgain => (*reason, often(Often::Passed)),
+            _ => (*reason, self.refused[*reason as usize].load(Ordering::Relaxed)),
+        };
         let all = |of: &[AtomicU64]| of.iter().map(|n| n.load(Ordering::Relaxed)).collect::<Vec<_>>();
         RuleStats {
             name: self.name.clone(),
@@ -126,7 +141,7 @@ impl Rule {
             verified: seldom(Seldom::Verified),
             mismatched: seldom(Seldom::Mismatched),
             dropped: DropReason::ALL.iter().copied().zip(all(&self.dropped)).collect(),
-            refused: Refusal::ALL.iter().copied().zip(all(&self.refused)).collect(),
+            refused: Refusal::ALL.iter().map(refused).collect(),
             stale_ages: all(&self.ages),
             stale_age: Duration::from_millis(self.ages_millis.load(Ordering::Relaxed)),
         }

@@ -8,8 +8,8 @@ use weir_model::rule::Ratio;
 use weir_model::{Limits, Role, Token, TokenHash};
 
 use crate::types::{
-    Analytics, Auth, Cache, ClientTls, Config, HintsFrom, History, Listen, Log, Pool, QueryLog, Server,
-    ServerTls, User,
+    Admission, Analytics, Auth, Cache, ClientTls, Config, HintsFrom, History, Listen, Log, Pool, QueryLog,
+    Server, ServerTls, User,
 };
 use crate::types::{Compression, Io, LogFormat, LogLevel, Sharing, TlsMode};
 use crate::walk::{Found, Value};
@@ -125,6 +125,7 @@ fn cache(found: &Found) -> Option<Cache> {
     Some(Cache {
         memory: size(found, "memory"),
         max_entry: size(found, "max_entry"),
+        admission: Admission::from_word(found.text("admission")?.0)?,
         hints: HintsFrom::from_word(found.text("hints")?.0)?,
         hint_users: found.texts("hint_users").iter().map(|(name, _)| name.clone()).collect(),
     })

@@ -33,8 +33,8 @@ pub use report::{Place, Problem, Report};
 pub use schema::schema;
 pub use secret::SecretString;
 pub use types::{
-    Analytics, Auth, Cache, ClientTls, Compression, Config, HintsFrom, History, Io, Listen, Log, LogFormat,
-    LogLevel, Pool, QueryLog, Server, ServerTls, Sharing, TlsMode, User,
+    Admission, Analytics, Auth, Cache, ClientTls, Compression, Config, HintsFrom, History, Io, Listen, Log,
+    LogFormat, LogLevel, Pool, QueryLog, Server, ServerTls, Sharing, TlsMode, User,
 };
 pub use units::{duration, duration_text};
 pub use weir_model::{IpNet, Role, Token, TokenHash};

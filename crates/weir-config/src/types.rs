@@ -132,6 +132,8 @@ pub struct Cache {
     pub memory: usize,
     /// The largest answer that is stored, in bytes; not above `memory`.
     pub max_entry: usize,
+    /// Which answers are stored.
+    pub admission: Admission,
     /// Whose hints in comments are followed.
     pub hints: HintsFrom,
     /// The users of [`HintsFrom::Listed`].
@@ -241,6 +243,19 @@ words! {
         /// Those of the users in `hint_users`.
         Listed = "listed",
         Off = "off",
+    }
+}
+
+words! {
+    /// Which answers the cache keeps.
+    Admission {
+        /// What is asked for the first time; of statements that are seldom asked again, what is asked for the second time.
+        #[default]
+        Adaptive = "adaptive",
+        /// What is asked for the first time.
+        Always = "always",
+        /// What is asked for the second time.
+        Second = "second",
     }
 }
 

@@ -87,7 +87,7 @@ impl Actions {
 
 /// Which rules may match on a connection, whatever the statement. A session keeps it until its user, its schema or the
 /// set of rules changes; then a decision costs the same with a thousand rules as with one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionRules {
     generation: u64,
     /// `None`: no rule looks at the connection.

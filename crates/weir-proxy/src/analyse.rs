@@ -175,10 +175,11 @@ impl Session {
         {
             return Some(known);
         }
-        sharing.fresh = false;
+        (sharing.fresh, sharing.cache.passing) = (false, None);
         if let Some(text) = self.worker.learned.lock().texts.find(sql, mode) {
             (sharing.facts, sharing.read) = (None, text.doing.plain());
             (sharing.kind, sharing.alters) = (Some(text.kind), Alters::No);
+            sharing.cache.passing.clone_from(&text.passing);
             let noted = Noted::plain(text.kind);
             let of = (&*self.worker, &*self.identity);
             self.tally.spot((sharing.at(), of), &mut text.spot, sql, mode);

@@ -8,6 +8,7 @@ use crate::doing::Doing;
 use crate::fill::{Filling, To};
 use crate::foreign::Foreign;
 use crate::found_rows::FormOf;
+use crate::passing::Passing;
 use crate::session::{Exit, Session};
 use crate::sharing::Sharing;
 use crate::wish::Wish;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep};
-use weir_cache::{Ask, Entry, Lookup, Refusal, Selector, Waited, Waiting};
+use weir_cache::{Ask, Chance, Entry, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
 use weir_model::rule::CacheMode;
 use weir_session::{Leftovers, Outcome, Server, State};
@@ -61,6 +62,10 @@ pub(crate) struct Remembered {
     pub untold: bool,
     /// What is wiped when the statement at hand has ended.
     pub wipes: Vec<Selector>,
+    /// The like of the query at hand are seldom asked for again.
+    pub passing: Option<Arc<Passing>>,
+    /// What asking for it is, if that was found out before its key was made.
+    pub chance: Option<Chance>,
 }
 
 /// A statement that waits for the answer to another's.
@@ -106,8 +111,11 @@ impl Session {
                 }
             };
         }
-        (sharing.cache.filling, sharing.cache.form) = (None, None);
+        (sharing.cache.filling, sharing.cache.form, sharing.cache.chance) = (None, None, None);
         if !self.worker.shared.has_rules() || !matches!(command, com::QUERY | com::STMT_EXECUTE) {
+            return Ok(Cached::Ask);
+        }
+        if command == com::QUERY && self.passes_by(payload) {
             return Ok(Cached::Ask);
         }
         self.changes(command, payload);
@@ -142,7 +150,17 @@ impl Session {
             self.not_granted(wish);
             return Ok(Cached::Ask);
         }
-        match shared.cache().lookup(&ask, now) {
+        let chance = self.chance((command, payload), &key, &wish);
+        if chance == Some(Chance::First) {
+            self.pass(wish.scope.rule());
+            wish.granted();
+            return Ok(Cached::Ask);
+        }
+        let found = shared.cache().lookup(&ask, now);
+        if let Some(chance) = chance {
+            wish.judged.experience.count(chance, !matches!(found, Lookup::Miss(_) | Lookup::Refused(_)));
+        }
+        match found {
             Lookup::Hit(entry) => {
                 let sampled = self.is_sampled(&wish, &entry);
                 let served = self.serve(cx, (command, len), &entry, entry.about().server_time)?;
@@ -169,20 +187,22 @@ impl Session {
                 self.tally.missed();
                 Ok(Cached::Ask)
             }
-            Lookup::Wait(waiting) => {
-                let patience = Box::pin(sleep(shared.settings().pool.queue_timeout));
-                let flight = InFlight { waiting, wish, over: None, patience };
-                if let Some(sharing) = &mut self.sharing {
-                    sharing.cache.flight = Some(Box::new(flight));
-                }
-                Ok(Cached::Waits)
-            }
+            Lookup::Wait(waiting) => Ok(self.wait_for(waiting, wish)),
             Lookup::Refused(reason) => {
                 wish.scope.rule().refuse(reason);
                 self.tally.refused(reason);
                 Ok(Cached::Ask)
             }
         }
+    }
+
+    fn wait_for(&mut self, waiting: Waiting, wish: Wish) -> Cached {
+        let patience = Box::pin(sleep(self.worker.shared.settings().pool.queue_timeout));
+        let flight = InFlight { waiting, wish, over: None, patience };
+        if let Some(sharing) = &mut self.sharing {
+            sharing.cache.flight = Some(Box::new(flight));
+        }
+        Cached::Waits
     }
 
     /// The command at hand waits for the answer to another session's.

@@ -1,12 +1,13 @@
 //! What becomes of an answer that is to be kept: it is gathered while it passes, and stored when everything is known that a
 //! client may ask after it.
 
+use crate::doing::Doing;
 use crate::foreign::Foreign;
 use crate::judged::{Names, Reads};
 use crate::question::asked;
 use crate::resolve;
 use crate::session::{Exit, Session};
-use crate::wish::{Wish, owes_found_rows};
+use crate::wish::Wish;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tokio::time::timeout;
 use weir_cache::{About, Answer, Ask, Cache, DropReason, Entry, Gathered, Refusal, Snapshot, Ticket};
 use weir_model::rule::CacheShare;
 use weir_model::{CloseReason, ServerFamily};
+use weir_session::FoundRows;
 use weir_wire::packet::status;
 
 /// From this version on MySQL warns of SQL_CALC_FOUND_ROWS (1287), each time and once.
@@ -259,6 +261,11 @@ impl Session {
         self.serve(cx, (command, len), &entry, Duration::ZERO)?;
         Ok(true)
     }
+}
+
+/// Whether FOUND_ROWS() after it must be asked for.
+fn owes_found_rows(doing: &Doing) -> bool {
+    doing.with(|statement| !matches!(statement.found_rows, FoundRows::RowsSent))
 }
 
 /// Whether an error says that the server cannot answer now, and nothing about the statement.

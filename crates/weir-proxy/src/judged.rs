@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weir_cache::{Refusal, Scope};
+use weir_cache::{Experience, Refusal, Scope};
 use weir_model::rule::{RuleCommand, RuleKind};
 use weir_policy::{Holds, RuleIndex, RuleSet, Selection, Statement, rule_kind};
 use weir_session::Schema;
@@ -52,6 +52,8 @@ pub(crate) struct Judged {
     pub parts: Vec<(Range<usize>, Judged)>,
     /// There are more of them than are looked at.
     pub many: bool,
+    /// What has come of asking the cache.
+    pub experience: Experience,
     /// The rules that may match every statement with this key.
     selection: Mutex<Option<Selection>>,
     beside: Mutex<Beside>,
@@ -130,6 +132,7 @@ impl Judged {
             hints: read_hints(sql, mode),
             parts: Vec::new(),
             many: false,
+            experience: Experience::default(),
             selection: Mutex::default(),
             beside: Mutex::default(),
         }

@@ -46,6 +46,7 @@ mod open;
 mod orders;
 mod overtime;
 mod packets;
+mod passing;
 mod prepare_anew;
 mod prepared;
 mod probe;

@@ -393,6 +393,11 @@ impl Session {
         &self.ruled.connection.insert(known).0
     }
 
+    /// The same, if they were found out before.
+    pub(crate) fn known_connection_rules(&self) -> Option<&ConnectionRules> {
+        self.ruled.connection.as_ref().filter(|(_, at)| at == self.schema()).map(|(known, _)| known)
+    }
+
     pub(crate) fn as_connection(&self) -> Connection<'_> {
         let schema = self.schema();
         Connection {

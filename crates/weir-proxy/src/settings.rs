@@ -5,7 +5,7 @@ use crate::users::Users;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_cache::CacheLimits;
+use weir_cache::{Admission, CacheLimits};
 use weir_config::{HintsFrom, IpNet, Sharing};
 use weir_model::Limits;
 
@@ -55,6 +55,7 @@ pub struct CacheSettings {
     pub limits: CacheLimits,
     /// Bits of the hashes by which entries are found, from 1; 64 but in tests. Only a start takes it.
     pub hash_bits: u32,
+    pub admission: Admission,
     pub hints: HintsFrom,
     /// Those of [`HintsFrom::Listed`].
     pub hint_users: Vec<String>,

@@ -113,6 +113,7 @@ impl Shared {
         let statements = StatementBudget::new(settings.pool.server_statements, settings.pool.limits.max);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cache = Cache::with_hash_bits(settings.cache.limits, seed(), settings.cache.hash_bits);
+        cache.set_admission(settings.cache.admission);
         let analytics = settings.analytics;
         Self {
             digests: analytics.enabled.then(|| Digests::new(workers, analytics, seed())),
@@ -157,6 +158,7 @@ impl Shared {
         self.pool.set_limits(settings.pool.limits, std::time::Instant::now());
         self.statements.set_limits(settings.pool.server_statements, settings.pool.limits.max);
         self.cache.set_limits(settings.cache.limits);
+        self.cache.set_admission(settings.cache.admission);
         self.settings.store(Arc::new(settings));
     }
 

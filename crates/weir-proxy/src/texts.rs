@@ -2,7 +2,9 @@
 
 use crate::analytics::Spot;
 use crate::doing::Doing;
+use crate::passing::Passing;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use weir_sql::{Facts, LexMode, StatementKind, without_numbers};
 
 /// How many are kept by one worker. One that falls on another's place takes it.
@@ -13,11 +15,13 @@ const PLACES: usize = 1024;
 pub(crate) struct Text {
     /// The text without its numbers, and how it was read.
     key: Box<[u8]>,
-    mode: LexMode,
+    pub mode: LexMode,
     pub kind: StatementKind,
     pub doing: Doing,
     /// Its digest, where that is known and does not depend on the numbers.
     pub spot: Option<Spot>,
+    /// Its like are seldom asked of the cache again.
+    pub passing: Option<Arc<Passing>>,
 }
 
 /// The texts of one worker.
@@ -46,6 +50,12 @@ impl Texts {
         self.places.get_mut(place)?.as_mut().filter(|text| *text.key == *self.wanted && text.mode == mode)
     }
 
+    /// The text that was looked for last, if it is known.
+    pub fn last_known(&mut self) -> Option<&mut Text> {
+        let place = self.place();
+        self.places.get_mut(place)?.as_mut().filter(|text| *text.key == *self.wanted)
+    }
+
     /// The text that was looked for last, without its numbers; `None` where they may count.
     pub fn last(&self) -> Option<&[u8]> {
         (!self.wanted.is_empty()).then_some(&*self.wanted)
@@ -64,8 +74,14 @@ impl Texts {
                 self.places.resize_with(PLACES, || None);
             }
             let place = self.place();
-            self.places[place] =
-                Some(Text { key: self.wanted.as_slice().into(), mode, kind, doing, spot: None });
+            self.places[place] = Some(Text {
+                key: self.wanted.as_slice().into(),
+                mode,
+                kind,
+                doing,
+                spot: None,
+                passing: None,
+            });
         }
     }
 

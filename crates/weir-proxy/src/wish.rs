@@ -1,6 +1,5 @@
 //! What the rules, its text and its session say about caching a statement.
 
-use crate::doing::Doing;
 use crate::judged::{CacheHints, Found, Judged, Reads, ScopeOf};
 use crate::rules::Rules;
 use crate::session::Session;
@@ -13,7 +12,7 @@ use weir_cache::{KeyBuilder, Parameter, Protocol, Reader, Refusal, Scope, Select
 use weir_model::ServerFamily;
 use weir_model::rule::{CacheMode, CacheRule, CacheShare, RuleCommand, RuleKind};
 use weir_policy::{RuleIndex, rule_kind};
-use weir_session::{FoundRows, PinReason, PinSet, Schema, Variable};
+use weir_session::{PinReason, PinSet, Schema, Variable};
 use weir_sql::{LexMode, ReadFacts, StatementKind, Uncacheable, trimmed_span};
 use weir_wire::attributes::statement_offset;
 use weir_wire::caps;
@@ -225,7 +224,8 @@ impl Session {
         }
         let mut learned = worker.learned.lock();
         let learned = &mut *learned;
-        learned.rules.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
+        let server = (self.server.family, self.server.version);
+        learned.rules.follow(&worker.shared.rules.load(), server);
         // The text of a query was looked for a moment ago.
         let without = learned.texts.last().filter(|_| asked.command == RuleCommand::Query);
         let found = learned.judgements.of(asked.sql, without, asked.mode, (|| asked.kind, asked.command));
@@ -234,8 +234,12 @@ impl Session {
         if selection.is_empty() {
             return None;
         }
-        let decision = set.decide_known(&selection, self.connection_rules(set));
+        let connection = self.connection_rules(set);
+        let decision = set.decide_known(&selection, connection);
         let rules = Arc::clone(&learned.rules.rules);
+        if worker.shared.cache().is_choosy(&found.judged.experience) {
+            learned.texts.pass(asked.mode, &found, &rules, (&decision, connection), server);
+        }
         decision.matched().for_each(|rule| rules.hit(rule, worker.index()));
         if worker.shared.query_log.is_on() {
             self.tally.matches(&rules, decision.matched());
@@ -417,11 +421,6 @@ impl Session {
         };
         Some(judged.scope(of, make))
     }
-}
-
-/// Whether FOUND_ROWS() after it must be asked for.
-pub(crate) fn owes_found_rows(doing: &Doing) -> bool {
-    doing.with(|statement| !matches!(statement.found_rows, FoundRows::RowsSent))
 }
 
 /// What keeps the session on its connection and may show in an answer.

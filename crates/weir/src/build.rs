@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use weir_auth::Secret;
-use weir_cache::CacheLimits;
+use weir_cache::{Admission, CacheLimits};
 use weir_config::{Config, SecretString, TlsMode};
 use weir_net::{
     ClientCertificate, ClientTlsMode, ClientTlsOptions, ServerTlsContext, ServerTlsOptions, TlsError,
@@ -56,7 +56,13 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
 
 fn cache(cache: &weir_config::Cache) -> CacheSettings {
     let limits = CacheLimits { memory: cache.memory, max_entry: cache.max_entry, ..CacheLimits::default() };
-    CacheSettings { limits, hash_bits: hash_bits(), hints: cache.hints, hint_users: cache.hint_users.clone() }
+    let admission = match cache.admission {
+        weir_config::Admission::Adaptive => Admission::Adaptive,
+        weir_config::Admission::Always => Admission::Always,
+        weir_config::Admission::Second => Admission::Second,
+    };
+    let hint_users = cache.hint_users.clone();
+    CacheSettings { limits, hash_bits: hash_bits(), admission, hints: cache.hints, hint_users }
 }
 
 fn analytics(analytics: &weir_config::Analytics) -> AnalyticsSettings {

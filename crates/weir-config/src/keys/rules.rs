@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_model::rule::{CacheMode, CacheShare, RuleCommand, RuleKind};
 
 use super::{DAY, Default, Kind, SECOND, Section, key};
-use crate::types::HintsFrom;
+use crate::types::{Admission, HintsFrom};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -29,6 +29,14 @@ pub(super) static CACHE: Section = Section {
             Kind::Size { min: 1 << 10, max: 1 << 30 },
             Default::Is("\"1MiB\""),
             "The largest answer that is kept. A larger one passes by. Not above `memory`.",
+        ),
+        key(
+            "admission",
+            Kind::Word(Admission::WORDS),
+            Default::Is("\"adaptive\""),
+            "Which answers are kept: what is asked for the first time (`always`); what is asked for the second time (`second`); or \
+             the first, but the second for statements that are seldom asked again, which Weir finds out (`adaptive`). See \
+             [the cache](cache.md#what-is-asked-once).",
         ),
         key(
             "hints",

@@ -18,11 +18,12 @@ use weir_sql::{
 const SHOWN: usize = 4096;
 
 /// What is looked at when the statement comes, and no text tells.
-const PROVIDED: [&str; 4] = [
+const PROVIDED: [&str; 5] = [
     "no transaction is open, and autocommit is on",
     "the session has no temporary table, no LOCK TABLES, and a state that Weir knows (with a connection of its own: it logged in when \
      there was a cache rule for its user)",
     "the answer fits into cache.max_entry, and is no error",
+    "the like of it are asked again, or it was asked for before (cache.admission)",
     "the session has written nothing since the stored answer was asked for, if own_writes is on",
 ];
 

@@ -11,6 +11,7 @@ mod api_doors;
 mod api_kit;
 mod bare_link;
 mod cache;
+mod cache_admission;
 mod cache_exact;
 mod cache_kit;
 mod cache_trouble;
