@@ -40,6 +40,8 @@ for family in mariadb mysql; do
   stage "result cache against a model, $family" "$built/cachemodel" --family "$family" --steps 4000
   stage "result cache against a model, hashes of 8 bits, $family" \
     "$built/cachemodel" --family "$family" --steps 6000 --seed 2 --hash-bits 8
+  stage "result cache against a model, kept at the second asking, $family" \
+    "$built/cachemodel" --family "$family" --steps 2500 --seed 3 --admission second
   stage "result cache, all at once, $family" "$built/cacherace" --family "$family" --seconds 6 --hash-bits 8
 done
 joined

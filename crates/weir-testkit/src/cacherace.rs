@@ -63,11 +63,12 @@ impl Place {
 }
 
 /// The configuration of the Weir in front of `server`.
-pub fn config(server: SocketAddr) -> String {
+pub fn config(server: SocketAddr, admission: &str) -> String {
     format!(
         "[listen]\nmysql = [\"$LISTEN\"]\nadmin = \"$ADMIN\"\n\n\
          [[server]]\nname = \"db1\"\naddress = \"{server}\"\nmax_connections = 40\n\n\
          [pool]\nsharing = \"transaction\"\nqueue_timeout = \"30s\"\n\n\
+         [cache]\nadmission = \"{admission}\"\n\n\
          [[rule]]\nname = \"rows\"\nmatch = {{ table = \"rows_\" }}\ncache = {{ ttl = \"{}ms\" }}\n\n\
          [[rule]]\nname = \"gate\"\nmatch = {{ table = \"gate\" }}\ncache = {{ ttl = \"60s\" }}\n\n\
          [[rule]]\nname = \"old\"\nmatch = {{ table = \"old\" }}\n\

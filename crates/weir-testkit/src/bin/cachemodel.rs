@@ -30,6 +30,9 @@ struct Args {
     /// Bits of the hashes by which the cache finds entries; a Weir built with assertions takes fewer than 64.
     #[arg(long, default_value_t = 64)]
     hash_bits: u32,
+    /// What `[cache]` says.
+    #[arg(long, default_value = "adaptive")]
+    admission: String,
     /// What `[pool]` says.
     #[arg(long, value_enum, default_value = "transaction")]
     sharing: Sharing,
@@ -78,7 +81,7 @@ fn one(args: &Args, flavor: Flavor, runtime: &tokio::runtime::Runtime) -> Result
     let direct = Server::start(flavor)?;
     let behind = Server::start(flavor)?;
     let sharing = if args.sharing == Sharing::Session { "session" } else { "transaction" };
-    let mut builder = Weir::config(world::config(behind.addr(), sharing, args.sessions + 8));
+    let mut builder = Weir::config(world::config(behind.addr(), sharing, args.sessions + 8, &args.admission));
     if args.hash_bits != 64 {
         builder = builder.env("WEIR_CACHE_HASH_BITS", args.hash_bits.to_string());
     }
@@ -103,10 +106,11 @@ fn one(args: &Args, flavor: Flavor, runtime: &tokio::runtime::Runtime) -> Result
         println!("weir {running}; its last lines:\n{}", lines[lines.len().saturating_sub(10)..].join("\n"));
     }
     let name = format!(
-        "{}, seed {}, connections by {sharing}, hashes of {} bits",
+        "{}, seed {}, connections by {sharing}, hashes of {} bits, admission {}",
         flavor.as_str(),
         args.seed,
-        args.hash_bits
+        args.hash_bits,
+        args.admission
     );
     let summary = ran.with_context(|| name.clone())?;
     println!("{}", summary.text(&name));

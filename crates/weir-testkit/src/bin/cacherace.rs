@@ -26,6 +26,9 @@ struct Args {
     sessions: usize,
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// What `[cache]` says.
+    #[arg(long, default_value = "adaptive")]
+    admission: String,
     /// Bits of the hashes by which the cache finds entries; a Weir built with assertions takes fewer than 64.
     #[arg(long, default_value_t = 64)]
     hash_bits: u32,
@@ -57,7 +60,7 @@ fn main() -> ExitCode {
 
 fn one(args: &Args, flavor: Flavor) -> Result<()> {
     let mut server = Server::start(flavor)?;
-    let mut builder = Weir::config(cacherace::config(server.addr()));
+    let mut builder = Weir::config(cacherace::config(server.addr(), &args.admission));
     if args.hash_bits != 64 {
         builder = builder.env("WEIR_CACHE_HASH_BITS", args.hash_bits.to_string());
     }

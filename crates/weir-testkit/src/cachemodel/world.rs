@@ -98,11 +98,11 @@ pub fn view_sql(view: &str, odd: bool) -> String {
 }
 
 /// The configuration of the Weir in front of `server`.
-pub fn config(server: SocketAddr, sharing: &str, connections: usize) -> String {
+pub fn config(server: SocketAddr, sharing: &str, connections: usize, admission: &str) -> String {
     let mut out = format!(
         "[listen]\nmysql = [\"$LISTEN\"]\nadmin = \"$ADMIN\"\n\n\
          [[server]]\nname = \"db1\"\naddress = \"{server}\"\nmax_connections = {connections}\n\n\
-         [pool]\nsharing = \"{sharing}\"\nqueue_timeout = \"10s\"\n\n[cache]\nmemory = \"16MiB\"\n"
+         [pool]\nsharing = \"{sharing}\"\nqueue_timeout = \"10s\"\n\n[cache]\nmemory = \"16MiB\"\nadmission = \"{admission}\"\n"
     );
     for (table, ttl) in TABLES {
         out += &rule(table, &format!("table = \"{table}\""), ttl);
