@@ -19,8 +19,9 @@ use crate::summary::Target;
 /// The name of the row.
 pub const ROW: &str = "miss";
 
-/// Queries before the counted ones: what is remembered of a server and an account is learned from them.
-const WARM_UP: u32 = 200;
+/// Queries before the counted ones: what is remembered of a server and an account is learned from them, and, of each of the tables, that
+/// its rows are not asked for again, which takes 1,024.
+const WARM_UP: u32 = 1_100 * POINT_TABLES;
 const COUNTED: u32 = 2_000;
 /// Server connections at most; one client needs one.
 const CONNECTIONS: u32 = 100;
