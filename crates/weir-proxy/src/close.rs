@@ -28,7 +28,7 @@ impl Session {
         if self.walker.at_boundary() {
             let seq = match (self.phase, &self.server.renumber) {
                 _ if self.has_behind() => 0,
-                (Phase::Idle, _) => u8::from(self.has_command),
+                (Phase::Idle | Phase::Dropped(_), _) => u8::from(self.has_command),
                 (_, Some(renumber)) => renumber.next(self.current.bytes_in),
                 (_, None) => self.walker.next_seq(),
             };

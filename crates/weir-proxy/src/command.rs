@@ -166,7 +166,8 @@ impl Session {
         let changed = match self.share_part(cx, command, so_far, bytes)? {
             Handled::Pass => None,
             Handled::Packet(changed) => Some(changed),
-            Handled::Done | Handled::Wait => return Ok(0),
+            Handled::Done => return Ok(self.drop_begun(bytes)),
+            Handled::Wait => return Ok(0),
         };
         self.close_forgotten(cx, command)?;
         self.begin(command, shape(command));

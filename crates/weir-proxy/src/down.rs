@@ -69,7 +69,7 @@ impl Session {
             };
             self.server.held.clear();
             let bytes = &scratch[..held + n];
-            let answered = self.phase != Phase::Idle;
+            let answered = !self.phase.asks_nothing();
             let passed = if answered {
                 match self.walk(bytes) {
                     Walked::PassOn(n) => n,
@@ -322,7 +322,7 @@ impl Session {
     fn server_gone(&mut self, reason: CloseReason) -> Exit {
         match self.phase {
             // The client is in the middle of sending and counts its packets itself: no error can be put in.
-            Phase::Idle | Phase::LocalInfile(_) => Exit::Close(reason),
+            Phase::Idle | Phase::Dropped(_) | Phase::LocalInfile(_) => Exit::Close(reason),
             Phase::Request(_) if self.to_server.is_empty() && self.walker.error().is_some() => {
                 Exit::Close(reason)
             }

@@ -321,7 +321,7 @@ impl Session {
             Phase::Answer => SessionState::Answering,
             Phase::LocalInfile(_) => SessionState::LoadingFile,
             Phase::Binlog => SessionState::Binlog,
-            Phase::Idle | Phase::Request(_) => return,
+            Phase::Idle | Phase::Request(_) | Phase::Dropped(_) => return,
         };
         let live = self.live();
         let now = live.now.load(Relaxed);

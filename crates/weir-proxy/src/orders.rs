@@ -119,13 +119,13 @@ impl Session {
     #[inline]
     pub(crate) fn ordered_between(&mut self, cx: &mut Context<'_>) -> Option<Exit> {
         let ordered =
-            self.phase == Phase::Idle && self.entry.handle.orders.ends() > 0 && self.closing.is_none();
+            self.phase.asks_nothing() && self.entry.handle.orders.ends() > 0 && self.closing.is_none();
         if ordered { self.ordered_to_end(cx) } else { None }
     }
 
     fn ordered_to_end(&mut self, cx: &mut Context<'_>) -> Option<Exit> {
         let ends = self.entry.handle.orders.ends();
-        if self.phase == Phase::Idle || self.is_behind() {
+        if self.phase.asks_nothing() || self.is_behind() {
             return Some(Exit::Tell(CloseReason::Killed, self.killed_told()));
         }
         if self.ends_carried_out == ends {
@@ -174,7 +174,7 @@ impl Session {
     /// What the client of a session that was ordered to end is told.
     pub(crate) fn killed_told(&self) -> ErrPacket {
         const WHO: &str = "(weir: by an operator)";
-        let idle = (self.phase == Phase::Idle && !self.has_command) || self.has_behind();
+        let idle = (self.phase.asks_nothing() && !self.has_command) || self.has_behind();
         let unknown = match self.phase {
             _ if idle => "",
             Phase::Idle => "; the statement did not run",

@@ -129,7 +129,7 @@ impl Session {
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE if !self.has_statement(id) => {
                 return self.unknown_statement(payload).map(Some);
             }
-            com::STMT_SEND_LONG_DATA if self.drops_more(id) => return Ok(Some(Handled::Done)),
+            com::STMT_SEND_LONG_DATA if self.drops_data(id, payload) => return Ok(Some(Handled::Done)),
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
                 let untold = self.sharing.as_mut().and_then(|sharing| sharing.take_untold(id));
                 if let Err(err) = untold.map_or(Ok(()), Err).and_then(|()| self.bind(id, payload)) {
@@ -185,32 +185,17 @@ impl Session {
 
     /// Answers a command about "the last one" where the client has none: the connection's own is another client's.
     fn has_no_last(&mut self, cx: &mut Context<'_>, command: u8, len: usize) -> Result<bool, Exit> {
-        let of_statements = matches!(
-            command,
-            com::STMT_EXECUTE
-                | com::STMT_BULK_EXECUTE
-                | com::STMT_FETCH
-                | com::STMT_RESET
-                | com::STMT_SEND_LONG_DATA
-        );
+        let of_statements =
+            matches!(command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE | com::STMT_FETCH | com::STMT_RESET);
         if !of_statements || self.server.family != ServerFamily::MariaDb || self.has_statement(u32::MAX) {
             return Ok(false);
-        }
-        if command == com::STMT_SEND_LONG_DATA && self.sharing.as_ref().is_some_and(|s| s.partial) {
-            // The rest of it comes, and the server drops it with this.
-            return Ok(false);
-        }
-        if command == com::STMT_SEND_LONG_DATA {
-            // The server drops it.
-            self.drop_long_data();
-            return Ok(true);
         }
         let err = unknown(u32::MAX, command, self.server.family);
         self.refuse_command(cx, command, len, &err)?;
         Ok(true)
     }
 
-    fn has_statement(&self, id: u32) -> bool {
+    pub(crate) fn has_statement(&self, id: u32) -> bool {
         // MySQL does not know "the last one".
         let named = id != u32::MAX || self.server.family == ServerFamily::MariaDb;
         named && self.sharing.as_ref().is_some_and(|sharing| sharing.statements.get(id).is_ok())
@@ -373,6 +358,7 @@ impl Session {
                 };
                 begun(&packet, bytes).map(Handled::Packet).ok_or_else(err)
             }
+            Handled::Done if matches!(com::shape(command), Shape::None) => Ok(Handled::Done),
             // The rest of what was refused would be taken for commands.
             Handled::Done => Err(Exit::Told(weir_model::CloseReason::Denied)),
             other => Ok(other),

@@ -10,6 +10,7 @@
 //!    +-----> Request ------------+ |  +-- empty packet -- LocalInfile  |
 //!    |                             +---- file asked for ------^        |
 //!    +-----> Binlog (both ways, until the stream ends) ----------------+
+//!    +-----> Dropped (what has no answer and goes no further) ---------+
 //! ```
 
 use crate::analyse::MultiStatements;
@@ -69,6 +70,15 @@ pub(crate) enum Phase {
     LocalInfile(Span),
     /// The connection streams the binary log.
     Binlog,
+    /// The rest of a request that has no answer is read, and goes no further.
+    Dropped(Span),
+}
+
+impl Phase {
+    /// Nothing of a command is with the server.
+    pub fn asks_nothing(self) -> bool {
+        matches!(self, Phase::Idle | Phase::Dropped(_))
+    }
 }
 
 /// Whether a pump got anywhere.
@@ -442,7 +452,7 @@ impl Session {
     }
 
     pub(crate) fn shut_down(&self) -> Exit {
-        if self.phase != Phase::Idle && !self.has_behind() {
+        if !self.phase.asks_nothing() && !self.has_behind() {
             let text = "Lost connection to MySQL server during query (weir is stopping; whether the statement took effect is not known)";
             return Exit::Tell(CloseReason::Draining, ErrPacket::new(SERVER_LOST, b"08S01", text));
         }

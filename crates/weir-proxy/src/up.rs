@@ -9,7 +9,7 @@ use weir_wire::request::Span;
 
 /// What a client may send ahead while its statement runs, before it is left unread. 16 KiB: pipelining drivers
 /// send a few commands; more waits in the kernel, as it would for the server.
-const AHEAD_MAX: usize = 16 * 1024;
+pub(crate) const AHEAD_MAX: usize = 16 * 1024;
 
 impl Session {
     /// Moves what can be moved towards the server.
@@ -26,6 +26,7 @@ impl Session {
             Phase::Idle if !self.to_client.is_empty() => Ok(Turn::Blocked),
             Phase::Idle => self.poll_request(cx),
             Phase::Request(span) => self.poll_request_rest(cx, span),
+            Phase::Dropped(span) => self.poll_dropped(cx, span),
             Phase::Answer => self.watch_client(cx),
             Phase::LocalInfile(file) => self.poll_local_infile(cx, file),
             Phase::Binlog => self.poll_replica(cx),
@@ -103,6 +104,14 @@ impl Session {
         })
     }
 
+    fn poll_dropped(&mut self, cx: &mut Context<'_>, mut span: Span) -> Result<Turn, Exit> {
+        self.poll_pass_on(cx, |session, bytes| {
+            let (n, done) = span.take(bytes);
+            session.phase = if done { session.after_request() } else { Phase::Dropped(span) };
+            n
+        })
+    }
+
     fn poll_local_infile(&mut self, cx: &mut Context<'_>, mut file: Span) -> Result<Turn, Exit> {
         self.poll_pass_on(cx, |session, bytes| {
             let (n, done) = match &mut session.up_seq {
@@ -133,6 +142,7 @@ impl Session {
         cx: &mut Context<'_>,
         take: impl FnOnce(&mut Session, &mut [u8]) -> usize,
     ) -> Result<Turn, Exit> {
+        let is_dropped = matches!(self.phase, Phase::Dropped(_));
         with_scratch(|scratch| {
             let held = std::mem::take(&mut self.held_up);
             scratch[..held.len()].copy_from_slice(&held);
@@ -152,6 +162,9 @@ impl Session {
             self.current.bytes_in += n as u64;
             self.held_up = bytes[n..].to_vec();
             self.starved = n == 0 || n == len;
+            if is_dropped {
+                return Ok(Turn::Moved);
+            }
             if let Err(e) = self.to_server.send(&mut self.server.stream, cx, &bytes[..n]) {
                 return self.server_write_failed(&e);
             }

@@ -34,7 +34,8 @@ pub(crate) async fn vanish(session: &mut Session) -> CloseReason {
 
 fn fate(phase: Phase, kind: Kind, in_transaction: bool) -> Fate {
     match (phase, kind) {
-        (Phase::Idle | Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog, _) => Fate::Close,
+        (Phase::Idle | Phase::Request(_) | Phase::Dropped(_), _) => Fate::Close,
+        (Phase::LocalInfile(_) | Phase::Binlog, _) => Fate::Close,
         (Phase::Answer, Kind::Read) => Fate::Kill,
         // These end the transaction, or do not belong to one: stopped half-way they would lose what the client
         // asked to keep.

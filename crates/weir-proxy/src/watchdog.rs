@@ -55,7 +55,10 @@ impl Session {
         if limit.is_zero() {
             return Poll::Pending;
         }
-        let moved = if waits == Waits::Upload { self.held_up.len() } else { self.to_client.taken() };
+        let moved = match waits {
+            Waits::Upload => self.held_up.len() + self.current.bytes_in as usize,
+            _ => self.to_client.taken(),
+        };
         let now = (waits, self.commands, self.current.bytes_out, moved);
         self.watchdog.shorten(now, limit);
         loop {
@@ -93,6 +96,7 @@ impl Session {
                 (Waits::Upload, limits.client_read_timeout)
             }
             Phase::Idle => (Waits::Client, limits.client_idle_timeout),
+            Phase::Dropped(_) => (Waits::Upload, limits.client_read_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
             Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
         }
