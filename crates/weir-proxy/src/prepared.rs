@@ -342,6 +342,8 @@ impl Session {
         }
         if let Some(sharing) = &mut self.sharing {
             sharing.partial = true;
+            // Those of one before it that was never sent. Of this one none are noted, even if the rest of it comes while it waits.
+            sharing.cache.wipes.clear();
         }
         let handled = self.share(cx, command, so_far, bytes.len());
         if let Some(sharing) = &mut self.sharing {

@@ -227,3 +227,42 @@ async fn a_change_of_which_nobody_knows_what_became_counts_as_one() {
         }
     }
 }
+
+/// A statement that was refused before it was sent has changed nothing, and leaves no word of what it would have changed.
+#[tokio::test]
+async fn what_a_refused_statement_would_have_changed_is_not_what_the_next_one_changes() {
+    for (flavor, server) in &both() {
+        let tables = ["CREATE TABLE a (v INT)", "CREATE TABLE b (v INT)", "INSERT INTO b VALUES (1)"];
+        database(server, "ca_unsent", &tables).await;
+        // What is longer is decided by its beginning.
+        let limits = "[limits]\nstatement_bytes = \"64KiB\"\n";
+        let weir = sharing(server, 1, "", &format!("{limits}{ALL}"));
+        let [mut one, mut holder, mut witness] = clients(&weir, "ca_unsent").await;
+        assert_eq!(row(&mut one, "SELECT * FROM b").await, "1", "{flavor:?}");
+        change(server, "UPDATE ca_unsent.b SET v=2").await;
+        assert_eq!(row(&mut one, "SELECT * FROM b").await, "1", "{flavor:?}: it is kept");
+        holder.run("BEGIN").await.unwrap();
+        let waits = async || (metric(&weir, "weir_pool_waiting").await == 1.0).then_some(());
+        one.send(command::QUERY, b"ALTER TABLE a ADD COLUMN w INT").await.unwrap();
+        until("it waits", waits).await;
+        witness.run(&format!("KILL QUERY {}", one.greeting().connection_id)).await.unwrap();
+        let refused = one.receive(command::QUERY).await.unwrap();
+        assert_eq!(refused.err().map(|err| err.code), Some(1317), "{flavor:?}: {refused:?}");
+        let sql = format!("ALTER TABLE b ADD COLUMN /*{}*/ w INT", "x".repeat(70 << 10));
+        let mut packet = ((sql.len() + 1) as u32).to_le_bytes().to_vec();
+        packet.push(command::QUERY);
+        packet.extend(sql.as_bytes());
+        let (first, rest) = packet.split_at(66 << 10);
+        one.stream().write_raw(first).await.unwrap();
+        until("it waits", waits).await;
+        one.stream().write_raw(rest).await.unwrap();
+        taken(&mut witness).await;
+        holder.run("COMMIT").await.unwrap();
+        let altered = one.receive(command::QUERY).await.unwrap();
+        assert_eq!(altered.err(), None, "{flavor:?}");
+        // A statement of which that much was not read keeps its connection.
+        drop(one);
+        // Who has written nothing itself.
+        assert_eq!(row(&mut witness, "SELECT * FROM b").await, "2|NULL", "{flavor:?}");
+    }
+}
