@@ -2,9 +2,13 @@
 
 use crate::accept::host;
 use crate::attach::change_link_user;
+use crate::exchange::Answer;
+use crate::foreign::Foreign;
 use crate::greet::{read_error, refuse};
 use crate::login::{Offer, authenticate, pad, refusal};
+use crate::question::query;
 use crate::session::Session;
+use std::io;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use weir_auth::{Plugin, Secret};
@@ -16,7 +20,7 @@ use weir_sql::CharsetClass;
 use weir_wire::HEADER;
 use weir_wire::command::{self, Shape};
 use weir_wire::login::ChangeUser;
-use weir_wire::packet::{ErrPacket, parse_ok_head};
+use weir_wire::packet::{ErrPacket, parse_ok_head, status};
 
 /// Carries out a COM_CHANGE_USER (trap P17). Where the server refuses, MySQL has ended the session, and the client's
 /// connection is closed; MariaDB goes on as the old user, and so does the client. Where Weir itself refuses (a user
@@ -78,6 +82,9 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
                     session.login_charset = CharsetClass::from_collation_id(charset);
                 }
                 session.sharing_unsure(request.charset.is_some());
+                if reread(session).await.is_err() {
+                    return Err(give_up(session, client, &error.to_client(), CloseReason::ServerGone).await);
+                }
                 return go_on(session, client, &error.to_client().to_payload()).await;
             }
             return Err(give_up(session, client, &error.to_client(), CloseReason::AuthFailed).await);
@@ -122,6 +129,35 @@ async fn at_server(
     let worker = Arc::clone(&session.worker);
     let result = change_link_user(&worker, &mut session.server, request.clone(), secret.clone()).await;
     Ok((result?, secret))
+}
+
+/// Asks how the server reads statements from here on: MariaDB has gone back to its global variables before it refused. A session of
+/// which nothing depends on that is left alone.
+async fn reread(session: &mut Session) -> io::Result<()> {
+    if session.sharing.is_none() && !session.worker.shared.rules_act() {
+        return Ok(());
+    }
+    // What reads no table leaves the error in the diagnostics area, where the client may look for it.
+    let sql = b"SELECT @@SESSION.character_set_client,@@SESSION.sql_mode";
+    let Answer::Done { values, .. } = query(&mut session.server, sql).await? else {
+        return Err(io::Error::other("how the server reads statements"));
+    };
+    let value = |at: usize| values.get(at).and_then(Option::as_deref).unwrap_or_default();
+    session.charset = CharsetClass::from_name(value(0));
+    let modes = || value(1).split(|byte| *byte == b',');
+    let mut flags = session.walker.status() & !(status::ANSI_QUOTES | status::NO_BACKSLASH_ESCAPES);
+    for (mode, flag) in
+        [(&b"ANSI_QUOTES"[..], status::ANSI_QUOTES), (b"NO_BACKSLASH_ESCAPES", status::NO_BACKSLASH_ESCAPES)]
+    {
+        if modes().any(|set| set == mode) {
+            flags |= flag;
+        }
+    }
+    session.walker.set_status(flags);
+    if let Some(sharing) = &mut session.sharing {
+        sharing.foreign_parts = Foreign::COUNTS;
+    }
+    Ok(())
 }
 
 /// The session starts anew under another user.

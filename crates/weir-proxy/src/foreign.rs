@@ -16,6 +16,8 @@ pub(crate) struct Foreign {
 impl Foreign {
     /// All of it: another statement has run there, or the session's last one has not.
     pub const ALL: Self = Self { rows: true, count: true, diagnostics: true };
+    /// A question of Weir's own has run there that leaves the diagnostics as they were.
+    pub const COUNTS: Self = Self { rows: true, count: true, diagnostics: false };
     /// A connection out of the pool. Its diagnostics are clean, and ROW_COUNT() is made anew by the statement that it is for.
     const ATTACHED: Self = Self { rows: true, count: false, diagnostics: false };
 

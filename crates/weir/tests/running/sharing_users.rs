@@ -262,3 +262,37 @@ async fn p17_what_a_refused_change_of_user_leaves_is_the_servers() {
         assert_eq!(codes, [Some(1243), Some(1243)]);
     }
 }
+
+/// How many columns the first row has.
+fn columns(answer: &Response) -> Option<usize> {
+    answer.rows().next().map(|row| weir_testkit::client::bytes::text_row(row).unwrap().len())
+}
+
+/// MariaDB goes back to its global character set before it refuses a change of user. What Weir looks for in statements it finds as
+/// the server reads them.
+#[tokio::test]
+async fn p31_after_a_refused_change_of_user_statements_are_read_as_by_the_server() {
+    let server = server(Flavor::MariaDb);
+    database(&server, "sh_reread", &["CREATE TABLE secret (v INT)", "INSERT INTO secret VALUES (7)"]).await;
+    let deny = "[[rule]]\nname = \"table\"\nmatch = { table = \"sh_reread.secret\" }\ndeny = \"not here\"\n";
+    // In GBK the backslash is the second byte of a character, and the string ends behind it.
+    let sql = b"SELECT '\xe4\xbd\xa0\\' /* ', v FROM secret -- */";
+    for mode in ["sharing = \"transaction\"\n", "sharing = \"session\"\n"] {
+        let weir = sharing(&server, 4, mode, deny);
+        for addr in [server.addr(), weir.addr()] {
+            // gbk_chinese_ci
+            let mut client = app(addr).database("sh_reread").collation(28).connect().await.unwrap();
+            assert_eq!(columns(&client.query(sql).await.unwrap()), Some(1), "{mode}");
+            let refused = client.change_user("app", "app-pw", "no_such_schema", 28).await.unwrap();
+            assert_eq!(refused.err().map(|err| err.code), Some(1049), "{mode}");
+            // The error is there as at the server.
+            assert_eq!(row(&mut client, "SHOW WARNINGS").await.split('|').nth(1), Some("1049"), "{mode}");
+            client.run("USE sh_reread").await.unwrap();
+            let answer = client.query(sql).await.unwrap();
+            match addr == weir.addr() {
+                true => assert_eq!(answer.err().map(|err| err.code), Some(1227), "{mode}: {answer:?}"),
+                false => assert_eq!(columns(&answer), Some(2), "{answer:?}"),
+            }
+        }
+    }
+}
