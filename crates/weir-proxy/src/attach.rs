@@ -394,7 +394,7 @@ async fn run_step(session: &mut Session, step: &Step) -> io::Result<Result<u16, 
         Send::Query(sql) => query(&mut session.server, sql).await?,
     };
     Ok(match answer {
-        Answer::Done { warnings, .. } => Ok(warnings),
+        Answer::Done { warnings, .. } | Answer::TooLong { warnings } => Ok(warnings),
         Answer::Prepared { .. } => Ok(0),
         Answer::Refused(err) => Err(err),
     })

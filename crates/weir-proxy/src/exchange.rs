@@ -11,7 +11,7 @@ use weir_wire::lenenc::Reader;
 use weir_wire::packet::{ErrPacket, parse_err};
 use weir_wire::response::{Event, Walker};
 
-/// Bytes of an answer that are taken; what Weir asks fits a thousand times over.
+/// Bytes of an answer that are held. What is longer, the definition of a table of thousands of partitions say, passes by.
 const ANSWER_MAX: usize = 1 << 20;
 
 /// A server's answer to a command of Weir's own.
@@ -28,6 +28,10 @@ pub(crate) enum Answer {
         warnings: u16,
     },
     Refused(ErrPacket),
+    /// Done, with values that are longer than what is held.
+    TooLong {
+        warnings: u16,
+    },
 }
 
 /// Sends a command and reads its answer. The connection has nothing under way.
@@ -57,32 +61,37 @@ pub(crate) async fn exchange(server: &mut Backend, payload: &[u8], shape: Shape)
 /// # Errors
 /// The connection is of no more use.
 pub(crate) async fn reply(server: &mut Backend, shape: Shape) -> io::Result<Answer> {
-    let (bytes, walker) = read_answer(server, shape).await?;
-    answer(&bytes, &walker)
+    match read_answer(server, shape).await? {
+        (Some(bytes), walker) => answer(&bytes, &walker),
+        (None, walker) => Ok(passed_by(&walker)),
+    }
 }
 
 fn unasked() -> io::Error {
     io::Error::other("the server said more than was asked for")
 }
 
-async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Vec<u8>, Walker)> {
+/// The answer, unless it is longer than what is held, and what was seen of it.
+async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Option<Vec<u8>>, Walker)> {
     let mut walker = Walker::new(server.caps, 0);
     walker.begin(shape);
     let mut bytes = std::mem::take(&mut server.held);
-    let mut at = 0;
+    let (mut at, mut whole) = (0, true);
     loop {
         let (n, event) = walker.walk(&bytes[at..]).map_err(io::Error::other)?;
         at += n;
         match event {
             Event::Done => {
                 server.held = bytes.split_off(at);
-                return Ok((bytes, walker));
+                return Ok((whole.then_some(bytes), walker));
             }
             Event::More => {}
             Event::LocalInfileAsked | Event::LocalInfileSent | Event::Changes => return Err(unasked()),
         }
         if bytes.len() > ANSWER_MAX {
-            return Err(io::Error::other("the server's answer is too long"));
+            // The walker needs no more than what it has left.
+            bytes.drain(..at);
+            (at, whole) = (0, false);
         }
         let stream = &mut server.stream;
         let read = poll_fn(|cx| {
@@ -97,6 +106,16 @@ async fn read_answer(server: &mut Backend, shape: Shape) -> io::Result<(Vec<u8>,
         if read.await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+    }
+}
+
+/// What an answer is of which the bytes are not there.
+fn passed_by(walker: &Walker) -> Answer {
+    let warnings = walker.ok().warnings;
+    match (walker.error(), walker.prepared()) {
+        (Some(code), _) => Answer::Refused(ErrPacket::new(code, b"HY000", "an error behind a long answer")),
+        (None, Some(prepared)) => Answer::Prepared { id: prepared.id, warnings },
+        (None, None) => Answer::TooLong { warnings },
     }
 }
 

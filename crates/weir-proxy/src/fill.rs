@@ -4,7 +4,7 @@
 use crate::doing::Doing;
 use crate::foreign::Foreign;
 use crate::judged::{Names, Reads};
-use crate::question::asked;
+use crate::question::{Unanswered, asked};
 use crate::resolve;
 use crate::session::{Exit, Session};
 use crate::wish::Wish;
@@ -354,13 +354,18 @@ async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, R
     }
     let epoch = session.worker.shared.names_changed();
     let at = Instant::now();
-    let verdict = match resolve::names(session, wish).await {
-        Ok(verdict) => verdict,
+    let (verdict, hidden) = match resolve::names(session, wish).await {
+        Ok(verdict) => (verdict, false),
+        Err(Unasked::TooLong) => (Err(Refusal::Unresolved), false),
+        Err(Unasked::Hidden(why)) => (Err(why), true),
         // It may be willing to tell the next.
-        Err(Unasked::Refused) => return Ok(Err(Refusal::Unresolved)),
+        Err(Unasked::Refused(_)) => return Ok(Err(Refusal::Unresolved)),
         Err(Unasked::Lost(error)) => return Err(error),
     };
-    let names = Names { schema: wish.schema.clone(), views: wish.cache.views, epoch, at, verdict };
+    let user = session.sharing.as_ref().map(|sharing| Arc::clone(&sharing.key.user));
+    let hidden_from = user.filter(|_| hidden);
+    let names =
+        Names { schema: wish.schema.clone(), views: wish.cache.views, hidden_from, epoch, at, verdict };
     session.worker.shared.known_names.keep(wish.judged.digest.id, names.clone());
     wish.judged.keep_names(names);
     Ok(verdict)
@@ -369,8 +374,12 @@ async fn names(session: &mut Session, wish: &Wish) -> io::Result<Result<Reads, R
 /// Why a query of Weir's own has no answer.
 #[derive(Debug)]
 pub(crate) enum Unasked {
-    /// The server has answered with an error: it was interrupted, or the session is not to ask for so much.
-    Refused,
+    /// The server has answered with this error: it was interrupted, or the session is not to ask for so much.
+    Refused(u16),
+    /// The answer is longer than what Weir holds.
+    TooLong,
+    /// The session's user is not told, for this reason. Another may be.
+    Hidden(Refusal),
     /// The connection is of no more use.
     Lost(io::Error),
 }
@@ -381,12 +390,13 @@ pub(crate) async fn ask_text(session: &mut Session, sql: &str) -> Result<Vec<Opt
         Ok(row) => {
             Ok(row.into_iter().map(|value| value.map(|v| String::from_utf8_lossy(&v).into_owned())).collect())
         }
-        Err(err) => {
+        Err(Unanswered::Refused(err)) => {
             tracing::debug!(event = "question_refused", client = session.entry.handle.id(), code = err.code);
             if let Some(sharing) = &mut session.sharing {
                 sharing.unclean = true;
             }
-            Err(Unasked::Refused)
+            Err(Unasked::Refused(err.code))
         }
+        Err(Unanswered::TooLong) => Err(Unasked::TooLong),
     }
 }

@@ -101,6 +101,8 @@ pub(crate) struct Names {
     pub schema: Schema,
     /// Asked for a rule that trusts each view, whatever is behind it.
     pub views: bool,
+    /// It is not told to this user; others may be told more. `None`: it holds for all.
+    pub hidden_from: Option<Arc<[u8]>>,
     /// [`crate::Shared::names_changed`] before it was asked.
     pub epoch: u64,
     pub at: Instant,
@@ -194,9 +196,10 @@ impl Judged {
         scope
     }
 
-    /// What is known of the names; `None`: the server must be asked.
+    /// What is known of the names, as far as this user is told; `None`: the server must be asked.
     pub fn names(
         &self,
+        user: &[u8],
         (schema, views): (&Schema, bool),
         epoch: u64,
         now: Instant,
@@ -205,9 +208,14 @@ impl Judged {
             return Some(Ok(Reads::Tables));
         }
         let beside = self.beside.lock();
-        let known = beside.names.iter().find(|known| known.schema == *schema && known.views == views)?;
-        let believed = known.epoch == epoch && now.saturating_duration_since(known.at) < BELIEVED;
-        believed.then_some(known.verdict)
+        let holds = |known: &&Names| {
+            let (same, hidden) = (known.schema == *schema && known.views == views, &known.hidden_from);
+            let believed = known.epoch == epoch && now.saturating_duration_since(known.at) < BELIEVED;
+            same && believed && hidden.as_deref().is_none_or(|from| from == user)
+        };
+        // What another was told is about the same names.
+        let known = beside.names.iter().filter(holds).min_by_key(|known| known.hidden_from.is_some())?;
+        Some(known.verdict)
     }
 
     /// Whether the server has lately given this user an answer to such a statement: then it may read all that is named there.
@@ -229,9 +237,13 @@ impl Judged {
 
     pub fn keep_names(&self, names: Names) {
         let mut beside = self.beside.lock();
-        beside.names.retain(|known| known.schema != names.schema || known.views != names.views);
+        let other = |known: &Names| known.schema != names.schema || known.views != names.views;
+        beside.names.retain(|known| other(known) || known.hidden_from != names.hidden_from);
         if beside.names.len() >= KEPT_BESIDE {
-            beside.names.clear();
+            match beside.names.iter().position(|known| known.hidden_from.is_some()) {
+                Some(hidden) => drop(beside.names.remove(hidden)),
+                None => beside.names.clear(),
+            }
         }
         beside.names.push(names);
     }

@@ -26,6 +26,10 @@ impl KnownNames {
             Schema::None => None,
             Schema::Unknown => return,
         };
+        if names.hidden_from.is_some() {
+            // It says nothing of who asks next.
+            return;
+        }
         let mut known = self.0.lock();
         if known.len() >= KEPT {
             known.clear();

@@ -196,7 +196,9 @@ async fn take(
             }
             return Ok(Err(err));
         }
-        Answer::Done { .. } => return Err(io::Error::other("the answer to COM_STMT_PREPARE").into()),
+        Answer::Done { .. } | Answer::TooLong { .. } => {
+            return Err(io::Error::other("the answer to COM_STMT_PREPARE").into());
+        }
     };
     if interrupted {
         // The KILL came behind it, and is to meet nothing else.

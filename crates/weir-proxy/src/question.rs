@@ -33,29 +33,41 @@ pub(crate) async fn read_state(worker: &Worker, server: &mut Backend) -> io::Res
     Ok(State::new(base, schema))
 }
 
-/// The row that answers a query of Weir's own.
-pub(crate) async fn ask(server: &mut Backend, sql: &[u8]) -> io::Result<Vec<Option<Vec<u8>>>> {
-    let refused =
-        |err: ErrPacket| io::Error::other(format!("{} {}", err.code, String::from_utf8_lossy(&err.message)));
-    asked(server, sql).await?.map_err(refused)
+/// Why a question has no row for an answer. The connection is of use as before.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// The error is in the diagnostics area.
+    Refused(ErrPacket),
+    /// It is longer than what Weir holds.
+    TooLong,
 }
 
-/// The same, where what the server refuses is told from a connection that is of no more use. The error is in the diagnostics
-/// area then.
+/// The row that answers a query of Weir's own.
+pub(crate) async fn ask(server: &mut Backend, sql: &[u8]) -> io::Result<Vec<Option<Vec<u8>>>> {
+    asked(server, sql).await?.map_err(|unanswered| match unanswered {
+        Unanswered::Refused(err) => {
+            io::Error::other(format!("{} {}", err.code, String::from_utf8_lossy(&err.message)))
+        }
+        Unanswered::TooLong => io::Error::other("the server's answer is too long"),
+    })
+}
+
+/// The same, where a question without an answer is told from a connection that is of no more use.
 pub(crate) async fn asked(
     server: &mut Backend,
     sql: &[u8],
-) -> io::Result<Result<Vec<Option<Vec<u8>>>, ErrPacket>> {
+) -> io::Result<Result<Vec<Option<Vec<u8>>>, Unanswered>> {
     let (values, warnings) = match query(server, sql).await? {
-        Answer::Done { values, warnings } => (values, warnings),
+        Answer::Done { values, warnings } => (Ok(values), warnings),
+        Answer::TooLong { warnings } => (Err(Unanswered::TooLong), warnings),
         Answer::Prepared { .. } => return Err(io::Error::other("an answer to nothing")),
-        Answer::Refused(err) => return Ok(Err(err)),
+        Answer::Refused(err) => return Ok(Err(Unanswered::Refused(err))),
     };
     if warnings > 0 {
         // That FOUND_ROWS() or a variable is deprecated: the next client must not see it.
         clean(server).await?;
     }
-    Ok(Ok(values))
+    Ok(values)
 }
 
 /// Empties the diagnostics area.
@@ -67,7 +79,9 @@ pub(crate) async fn clean(server: &mut Backend) -> io::Result<()> {
     };
     match query(server, cleaner).await? {
         Answer::Done { .. } => Ok(()),
-        Answer::Prepared { .. } | Answer::Refused(_) => Err(io::Error::other("the diagnostics area")),
+        Answer::Prepared { .. } | Answer::Refused(_) | Answer::TooLong { .. } => {
+            Err(io::Error::other("the diagnostics area"))
+        }
     }
 }
 

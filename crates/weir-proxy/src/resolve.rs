@@ -3,6 +3,7 @@
 //!
 //! The questions are asked as the session's own user, so what it may not see is not resolved, and not kept.
 
+use crate::codes::QUERY_INTERRUPTED;
 use crate::fill::{Unasked, ask_text};
 use crate::judged::Reads;
 use crate::session::Session;
@@ -45,7 +46,7 @@ pub(crate) async fn names(session: &mut Session, wish: &Wish) -> Result<Result<R
         }
         match look(session, &of, name, wish.cache.views).await? {
             Seen::Table if depth > 0 && !shows_all(session, &of, name).await? => {
-                return Ok(Err(Refusal::Unresolved));
+                return Err(Unasked::Hidden(Refusal::Unresolved));
             }
             Seen::Table => {}
             Seen::AnyView => reads = Reads::Views,
@@ -72,7 +73,7 @@ enum Seen {
 async fn look(session: &mut Session, schema: &str, name: &str, views: bool) -> Result<Seen, Unasked> {
     let row = ask_text(session, &question(schema, name)).await?;
     let text = |at: usize| row.get(at).cloned().flatten();
-    let Some(kind) = text(0) else { return Ok(Seen::Refused(Refusal::Unresolved)) };
+    let Some(kind) = text(0) else { return Err(Unasked::Hidden(Refusal::Unresolved)) };
     let count = |at: usize| text(at).and_then(|n| n.parse::<u32>().ok());
     match (kind.as_str(), text(1)) {
         ("BASE TABLE" | "SYSTEM VERSIONED", Some(engine)) if ENGINES.contains(&engine.as_str()) => {
@@ -111,13 +112,12 @@ async fn shows_all(session: &mut Session, schema: &str, name: &str) -> Result<bo
         match ask_text(session, &format!("SHOW CREATE TABLE {}.{}", name_of(schema), name_of(name))).await {
             Ok(row) => row,
             // It takes a right to the table itself.
-            Err(Unasked::Refused) => return Ok(false),
-            Err(lost) => return Err(lost),
+            Err(Unasked::Refused(code)) if code != QUERY_INTERRUPTED => return Ok(false),
+            Err(unasked) => return Err(unasked),
         };
-    let Some(definition) = row.get(1).cloned().flatten() else { return Ok(false) };
-    // Each column has a line of its own. A comment with such a line is one more: then the table is refused.
-    let columns =
-        definition.lines().filter(|line| line.starts_with("  `") || line.starts_with("  \"")).count();
+    let Some(columns) = row.get(1).and_then(|definition| columns(definition.as_deref()?)) else {
+        return Ok(false);
+    };
     let sql = format!(
         "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA={} AND TABLE_NAME={}",
         quoted(schema),
@@ -125,6 +125,30 @@ async fn shows_all(session: &mut Session, schema: &str, name: &str) -> Result<bo
     );
     let shown = ask_text(session, &sql).await?.first().cloned().flatten();
     Ok(shown.and_then(|shown| shown.parse().ok()) == Some(columns))
+}
+
+/// How many columns a definition has, as the server writes it: each has a line of its own. A comment with such a line is one more,
+/// and then it is refused. `None`: names are not quoted there (`sql_quote_show_create`), and which lines are columns is not known.
+fn columns(definition: &str) -> Option<usize> {
+    const KEYS: [&str; 11] = [
+        "PRIMARY KEY ",
+        "UNIQUE KEY ",
+        "KEY ",
+        "FULLTEXT KEY ",
+        "SPATIAL KEY ",
+        "VECTOR KEY ",
+        "CONSTRAINT ",
+        "FOREIGN KEY ",
+        "CHECK ",
+        "PERIOD FOR ",
+        "/*!",
+    ];
+    let is_column = |line: &&str| line.starts_with("  `") || line.starts_with("  \"");
+    let is_key =
+        |line: &str| line.strip_prefix("  ").is_some_and(|line| KEYS.iter().any(|key| line.starts_with(key)));
+    let mut body = definition.lines().skip(1).take_while(|line| !line.starts_with(')'));
+    let is_known = body.all(|line| is_column(&line) || is_key(line));
+    is_known.then(|| definition.lines().filter(is_column).count())
 }
 
 /// Computed columns: MySQL allows nothing in them that is not deterministic, MariaDB does.
@@ -156,7 +180,7 @@ async fn view(session: &mut Session, schema: &str, name: &str) -> Result<Seen, U
     );
     let row = ask_text(session, &sql).await?;
     let Some(text) = row.first().cloned().flatten().filter(|text| !text.is_empty()) else {
-        return Ok(Seen::Refused(Refusal::View));
+        return Err(Unasked::Hidden(Refusal::View));
     };
     Ok(match judged(session, &text) {
         Ok(mut tables) => {
@@ -190,3 +214,6 @@ fn quoted(name: &str) -> String {
     out.push('\'');
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,7 +70,7 @@ impl Spares {
             Answer::Done { values, .. } => {
                 matches!(values.first(), Some(value) if value.as_ref().is_none_or(Vec::is_empty))
             }
-            Answer::Prepared { .. } | Answer::Refused(_) => false,
+            Answer::Prepared { .. } | Answer::Refused(_) | Answer::TooLong { .. } => false,
         };
         *self.no_init_connect.lock() = none.then(Instant::now);
         none

@@ -287,7 +287,7 @@ impl Session {
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;
         let epoch = self.worker.shared.names_changed();
         let now = Instant::now();
-        let reads = judged.names((&schema, cache.views), epoch, now).transpose()?;
+        let reads = judged.names(&sharing.key.user, (&schema, cache.views), epoch, now).transpose()?;
         // Who has not been answered by the server itself is.
         let granted = self.may_read(&cache, judged);
         let scope = self.scope(judged, (rules, rule), &schema, reads).ok_or(Refusal::NoRule)?;

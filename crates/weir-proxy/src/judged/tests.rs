@@ -78,31 +78,58 @@ fn what_names_stand_for_is_believed_for_a_time_and_until_something_changes() {
     let mut judgements = Judgements::new(1);
     let judged = of(&mut judgements, "SELECT c FROM t WHERE id=1").judged;
     let (schema, now) = (Schema::Known(b"s"[..].into()), Instant::now());
-    assert_eq!(judged.names((&schema, false), 0, now), None);
+    assert_eq!(judged.names(b"u", (&schema, false), 0, now), None);
     judged.keep_names(Names {
         schema: schema.clone(),
         views: false,
+        hidden_from: None,
         epoch: 0,
         at: now,
         verdict: Ok(Reads::Tables),
     });
-    assert_eq!(judged.names((&schema, false), 0, now), Some(Ok(Reads::Tables)));
-    assert_eq!(judged.names((&Schema::None, false), 0, now), None);
-    assert_eq!(judged.names((&schema, true), 0, now), None, "a rule that trusts views asks something else");
-    assert_eq!(judged.names((&schema, false), 1, now), None);
-    assert_eq!(judged.names((&schema, false), 0, now + BELIEVED), None);
+    assert_eq!(judged.names(b"u", (&schema, false), 0, now), Some(Ok(Reads::Tables)));
+    assert_eq!(judged.names(b"u", (&Schema::None, false), 0, now), None);
+    assert_eq!(
+        judged.names(b"u", (&schema, true), 0, now),
+        None,
+        "a rule that trusts views asks something else"
+    );
+    assert_eq!(judged.names(b"u", (&schema, false), 1, now), None);
+    assert_eq!(judged.names(b"u", (&schema, false), 0, now + BELIEVED), None);
     judged.keep_names(Names {
         schema: schema.clone(),
         views: false,
+        hidden_from: None,
         epoch: 1,
         at: now,
         verdict: Err(Refusal::View),
     });
-    assert_eq!(judged.names((&schema, false), 1, now), Some(Err(Refusal::View)));
+    assert_eq!(judged.names(b"u", (&schema, false), 1, now), Some(Err(Refusal::View)));
     assert_eq!(
-        of(&mut judgements, "SELECT 1").judged.names((&schema, false), 0, now),
+        of(&mut judgements, "SELECT 1").judged.names(b"u", (&schema, false), 0, now),
         Some(Ok(Reads::Tables))
     );
+}
+
+#[test]
+fn what_one_user_is_not_told_of_names_is_no_verdict_for_another() {
+    let mut judgements = Judgements::new(1);
+    let judged = of(&mut judgements, "SELECT c FROM t WHERE id=1").judged;
+    let (schema, at) = (Schema::Known(b"s"[..].into()), Instant::now());
+    let keep = |from: Option<&str>, verdict| {
+        let hidden_from = from.map(|user| user.as_bytes().into());
+        judged.keep_names(Names { schema: schema.clone(), views: false, hidden_from, epoch: 0, at, verdict });
+    };
+    let told = |user: &str| judged.names(user.as_bytes(), (&schema, false), 0, at);
+    keep(Some("report"), Err(Refusal::Unresolved));
+    assert_eq!((told("report"), told("app")), (Some(Err(Refusal::Unresolved)), None));
+    keep(None, Ok(Reads::Views));
+    assert_eq!((told("report"), told("app")), (Some(Ok(Reads::Views)), Some(Ok(Reads::Views))));
+    // However many are not told, what holds for all is not forgotten for that.
+    for user in 0..100 {
+        keep(Some(&user.to_string()), Err(Refusal::View));
+    }
+    assert_eq!(told("app"), Some(Ok(Reads::Views)));
 }
 
 #[test]

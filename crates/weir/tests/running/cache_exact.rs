@@ -439,3 +439,58 @@ async fn a_column_behind_a_view_that_its_user_may_not_see_is_not_taken_for_none(
         }
     }
 }
+
+/// Without quotes, a definition does not tell which of its lines are columns.
+#[tokio::test]
+async fn a_column_that_is_shown_without_quotes_is_not_overlooked() {
+    let server = server(Flavor::MariaDb);
+    let all = [
+        "CREATE TABLE g (`key` INT, v VARCHAR(40) AS (UUID()) VIRTUAL)",
+        "INSERT INTO g (`key`) VALUES (1)",
+        "CREATE VIEW w AS SELECT v FROM g",
+        "DROP USER IF EXISTS ca_unquoted",
+        "CREATE USER ca_unquoted IDENTIFIED BY 'other-pw'",
+        "GRANT SELECT (`key`), DELETE ON g TO ca_unquoted",
+        "GRANT SELECT, SHOW VIEW ON w TO ca_unquoted",
+    ];
+    database(&server, "ca_unquoted", &all).await;
+    let user = "[[user]]\nname = \"ca_unquoted\"\npassword = \"other-pw\"\n";
+    let weir = sharing(&server, 4, "", &format!("{user}{ALL}"));
+    let login = ConnectOptions::tcp(weir.addr(), "ca_unquoted", "other-pw").database("ca_unquoted");
+    let mut client = login.connect().await.unwrap();
+    client.run("SET sql_quote_show_create = 0").await.unwrap();
+    let first = row(&mut client, "SELECT v FROM w").await;
+    assert_ne!(row(&mut client, "SELECT v FROM w").await, first);
+}
+
+/// What one user is not told of a view is no reason to keep nothing for those who are.
+#[tokio::test]
+async fn who_may_not_see_what_is_behind_a_view_keeps_nobody_else_from_being_served() {
+    for (flavor, server) in &both() {
+        for grant in ["SELECT (a) ON g", "SHOW VIEW ON w"] {
+            let all = [
+                "CREATE TABLE g (a INT, b INT)",
+                "INSERT INTO g VALUES (1, 1)",
+                "CREATE VIEW w AS SELECT b FROM g",
+                "DROP USER IF EXISTS ca_partly",
+                "CREATE USER ca_partly IDENTIFIED BY 'other-pw'",
+                "GRANT SELECT ON w TO ca_partly",
+                &format!("GRANT {grant} TO ca_partly"),
+            ];
+            database(server, "ca_partly", &all).await;
+            let user = "[[user]]\nname = \"ca_partly\"\npassword = \"other-pw\"\n";
+            let weir = sharing(server, 4, "", &format!("{user}{ALL}"));
+            let login = ConnectOptions::tcp(weir.addr(), "ca_partly", "other-pw").database("ca_partly");
+            let mut partly = login.connect().await.unwrap();
+            let mut all = client(&weir, "ca_partly").await;
+            for (value, kept) in [("1", "1"), ("2", "1"), ("3", "1")] {
+                change(server, &format!("UPDATE ca_partly.g SET b={value}")).await;
+                if value < "3" {
+                    // Asked ahead of the other, and not served itself.
+                    assert_eq!(row(&mut partly, "SELECT b FROM w").await, value, "{flavor:?} {grant}");
+                }
+                assert_eq!(row(&mut all, "SELECT b FROM w").await, kept, "{flavor:?} {grant}");
+            }
+        }
+    }
+}

@@ -222,3 +222,27 @@ async fn what_stands_in_for_a_failed_answer_counts_as_a_run() {
         }
     }
 }
+
+/// A definition that is longer than what Weir holds of an answer is the trouble of nobody: nothing is kept then.
+#[tokio::test]
+async fn a_definition_that_is_too_long_keeps_an_answer_from_being_kept_and_nothing_else() {
+    for (flavor, server) in &both() {
+        let values: Vec<_> = (0..600).map(|n| format!("'value{n}'")).collect();
+        let columns: Vec<_> = (0..200).map(|n| format!("c{n} ENUM({})", values.join(","))).collect();
+        let many = format!("CREATE TABLE many (v INT, {})", columns.join(","));
+        let all = [many.as_str(), "INSERT INTO many (v) VALUES (0)", "CREATE VIEW w AS SELECT v FROM many"];
+        database(server, "ca_definition", &all).await;
+        let weir = sharing(server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_definition").await;
+        // It cannot go on with another connection.
+        assert_eq!(row(&mut client, "SELECT GET_LOCK('ca_definition', 30)").await, "1", "{flavor:?}");
+        for value in ["1", "2"] {
+            change(server, &format!("UPDATE ca_definition.many SET v={value}")).await;
+            assert_eq!(row(&mut client, "SELECT v FROM w").await, value, "{flavor:?}");
+            assert_eq!(row(&mut client, "SELECT IS_FREE_LOCK('ca_definition')").await, "0", "{flavor:?}");
+        }
+        let told = client.query("SHOW WARNINGS").await.unwrap();
+        assert_eq!(told.rows().count(), 0, "{flavor:?}");
+        database(server, "ca_definition", &[]).await;
+    }
+}

@@ -408,3 +408,28 @@ async fn text_parameters_have_the_collation_of_a_direct_connection() {
         }
     }
 }
+
+/// The server describes each parameter and each column when it prepares: more bytes than Weir holds of an answer to its own command.
+#[tokio::test]
+async fn a_statement_of_very_many_parameters_is_prepared_anew() {
+    // Less than what Weir reads at a time, with the command.
+    const PARAMS: usize = 32_000;
+    for (flavor, server) in &both() {
+        let columns: Vec<_> = (0..500).map(|n| format!("{}{n} INT", "c".repeat(60))).collect();
+        let table = format!("CREATE TABLE {} ({})", "t".repeat(64), columns.join(","));
+        database(server, "sh_parameters", &[&table]).await;
+        let weir = sharing(server, 4, "", "");
+        let mut one = client(&weir, "sh_parameters").await;
+        let name = "t".repeat(64);
+        let sql = format!(
+            "SELECT * FROM {name} a, {name} b, {name} c, {name} d WHERE 7 IN ({}?)",
+            "?,".repeat(PARAMS - 1)
+        );
+        let id = one.prepare(&sql).await.unwrap().id;
+        free(&mut one, "prepared").await;
+        one.run("/*weir: fresh*/ BEGIN").await.unwrap();
+        let answer = execute(&mut one, id, &vec![Param::Int(7); PARAMS], true).await;
+        assert_eq!(answer.err(), None, "{flavor:?}");
+        one.run("COMMIT").await.unwrap();
+    }
+}
