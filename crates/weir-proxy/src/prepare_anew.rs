@@ -94,20 +94,24 @@ enum First {
     Answer(io::Result<Answer>),
     /// A KILL QUERY is to be sent to the server.
     Interrupted,
+    /// The server has been silent for too long.
+    Late,
     /// The session ends.
     Exit(Exit),
 }
 
 /// Sends COM_STMT_PREPARE with the client's own text; the answer, and whether a KILL QUERY was sent to it. The server opens its
 /// tables, and waits for their locks as long as the statement itself would. So this has the same time, and who may end the
-/// statement ends this.
+/// statement ends this. What runs behind an answer from memory is not worth a wait: the client's next command waits with it.
 async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), Trouble> {
     let payload = [&[com::STMT_PREPARE][..], text].concat();
     let away = Box::new(session.server.away());
     let mut server = std::mem::replace(&mut session.server, away);
     let kill = format!("KILL QUERY {}", server.id);
-    let limit = session.limits.server_read_timeout;
-    let (mut interrupted, mut first) = (false, None);
+    let behind = session.has_behind();
+    let limit =
+        if behind { session.limits.server_connect_timeout } else { session.limits.server_read_timeout };
+    let (mut interrupted, mut given_up, mut first) = (false, false, None);
     {
         let mut preparing = pin!(exchange(&mut server, &payload, Shape::Prepare));
         let mut silence = pin!(sleep(limit));
@@ -121,9 +125,9 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
                     return Poll::Ready(First::Exit(exit));
                 }
                 if !limit.is_zero() && silence.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(First::Exit(silent(limit)));
+                    return Poll::Ready(First::Late);
                 }
-                if stopped(session).is_some() && again.as_mut().poll(cx).is_ready() {
+                if (given_up || stopped(session).is_some()) && again.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(First::Interrupted);
                 }
                 Poll::Pending
@@ -138,6 +142,11 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
                     interrupted = true;
                     again.as_mut().reset(Instant::now() + AGAIN);
                 }
+                First::Late if behind && !given_up => {
+                    given_up = true;
+                    silence.as_mut().reset(Instant::now() + limit);
+                }
+                First::Late if !behind => first = Some(First::Exit(silent(limit))),
                 other => first = Some(other),
             }
         }
@@ -152,6 +161,7 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
             }
             Err(Trouble::Exit(exit))
         }
+        Some(First::Late) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
         Some(First::Interrupted) | None => Err(Trouble::Exit(Exit::Close(CloseReason::ServerGone))),
     }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crate::cache_kit::ALL;
 use crate::kit::*;
 use crate::sharing_kit::*;
 use command::Param;
+use weir_testkit::relay::{Direction, Relay};
 
 /// Far less than the tests wait for a lock.
 const LIMITS: &str = "[limits]\nauth_failure_delay = \"20ms\"\nserver_connect_timeout = \"2s\"\nserver_read_timeout = \"20s\"\n";
@@ -22,11 +24,15 @@ struct Locked {
 
 impl Locked {
     async fn new(server: &Server, database: &'static str) -> Self {
+        Self::by(server, database, "ALTER TABLE t ADD COLUMN more INT").await
+    }
+
+    async fn by(server: &Server, database: &'static str, sql: &str) -> Self {
         let mut reader = app(server.addr()).database(database).connect().await.unwrap();
         let mut alter = app(server.addr()).database(database).connect().await.unwrap();
         reader.run("BEGIN").await.unwrap();
         reader.run("SELECT * FROM t").await.unwrap();
-        alter.send(command::QUERY, b"ALTER TABLE t ADD COLUMN more INT").await.unwrap();
+        alter.send(command::QUERY, sql.as_bytes()).await.unwrap();
         let mut locked = Self { reader, alter, database };
         locked.until_waiting(1).await;
         locked
@@ -170,5 +176,75 @@ async fn a_transaction_whose_statement_cannot_be_prepared_in_time_ends_with_a_wo
         locked.until_waiting(1).await;
         locked.end().await;
         assert_eq!(count(server, "sl_word").await, "0", "{flavor:?}");
+    }
+}
+
+/// The client of what runs behind an answer from memory has that answer, and goes on.
+#[tokio::test]
+async fn a_preparation_behind_a_cached_answer_does_not_hold_up_its_client() {
+    for (flavor, server) in &both() {
+        database(server, "sl_behind", &TABLES).await;
+        let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", soft_ttl = \"50ms\"");
+        let weir = sharing(server, 8, "", &format!("{LIMITS}{rules}"));
+        let [mut one] = clients(&weir, "sl_behind").await;
+        let id = one.prepare("SELECT id FROM t WHERE id = ?").await.unwrap().id;
+        assert_eq!(execute(&mut one, id, &[Param::Int(1)], true).await.rows().count(), 1);
+        // It is kept, and the connections that have the statement go.
+        shown(&mut one, "client_id").await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        let idle =
+            admin.run("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = 'sl_behind'").await.unwrap();
+        let ids = idle.rows().map(|row| String::from_utf8_lossy(&row[1..]).into_owned());
+        for id in ids.collect::<Vec<_>>() {
+            admin.run(&format!("KILL {id}")).await.unwrap();
+        }
+        let mut locked = Locked::new(server, "sl_behind").await;
+        until("the answer is renewed", async || {
+            assert_eq!(execute(&mut one, id, &[Param::Int(1)], true).await.rows().count(), 1);
+            let sql = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'sl_behind' AND STATE LIKE 'Waiting for table%'";
+            (row(&mut locked.reader, sql).await == "2").then_some(())
+        })
+        .await;
+        assert_eq!(row(&mut one, "SELECT COUNT(*) FROM u").await, "0", "{flavor:?}");
+        // And nothing of it is left at the server.
+        locked.until_waiting(1).await;
+        locked.end().await;
+    }
+}
+
+/// A KILL QUERY that is on its way while the server refuses the preparation.
+#[tokio::test]
+async fn p43_a_kill_behind_a_refused_preparation_meets_no_other_statement() {
+    for (flavor, server) in &both() {
+        database(server, "sl_late", &TABLES).await;
+        let relay = Relay::start(server.addr()).await.unwrap();
+        let limits = LIMITS.replace("\"2s\"", "\"30s\"");
+        let config = sharing_config(&relay.addr().to_string(), 8, "", &limits);
+        let weir = Weir::config(config).start().unwrap();
+        weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+        let mut killer = client(&weir, "sl_late").await;
+        let (mut one, id) = elsewhere(&weir, "sl_late", "BEGIN").await;
+        one.run("INSERT INTO u VALUES (1)").await.unwrap();
+        let mut locked = Locked::by(server, "sl_late", "RENAME TABLE t TO gone").await;
+        one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+        locked.until_waiting(2).await;
+        let accepted = relay.accepted();
+        relay.stall(Direction::ToServer);
+        let kill = format!("KILL QUERY {}", one.greeting().connection_id);
+        killer.run(&kill).await.unwrap();
+        until("it is on its way", async || (relay.accepted() > accepted).then_some(())).await;
+        locked.end().await;
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        let running =
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'sl_late' AND COMMAND <> 'Sleep'";
+        until("the preparation is refused", async || (row(&mut admin, running).await == "0").then_some(()))
+            .await;
+        relay.resume(Direction::ToServer);
+        let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
+        assert_eq!(answer.err().map(|err| err.code), Some(1146), "{flavor:?}: {answer:?}");
+        assert_eq!(metric(&weir, "weir_kills_sent_total").await, 1.0, "{flavor:?}");
+        one.run("INSERT INTO u VALUES (2)").await.unwrap();
+        one.run("COMMIT").await.unwrap();
+        assert_eq!(count(server, "sl_late").await, "2", "{flavor:?}");
     }
 }
