@@ -7,6 +7,7 @@ use crate::judged::{Names, Reads};
 use crate::question::{Unanswered, asked};
 use crate::resolve;
 use crate::session::{Exit, Session};
+use crate::settle::patiently;
 use crate::wish::Wish;
 use std::future::poll_fn;
 use std::io;
@@ -291,10 +292,12 @@ fn is_outage(code: u16) -> bool {
 
 /// Asks what must be known before the answer is stored, on the connection that has given it.
 pub(crate) async fn finish(session: &mut Session) -> Result<(), Exit> {
-    let limit = session.limits.server_connect_timeout;
-    let done = match timeout(limit, ask_behind(session)).await {
-        Ok(done) => done,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    let done = match session.sharing.as_ref().is_some_and(|sharing| sharing.is_replaceable()) {
+        true => timeout(session.limits.server_connect_timeout, ask_behind(session))
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+        // It goes on with this connection or not at all.
+        false => patiently(session, ask_behind).await?,
     };
     let Err(error) = done else {
         session.end_behind();

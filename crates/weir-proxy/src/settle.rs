@@ -5,10 +5,15 @@ use crate::foreign::Foreign;
 use crate::question::{ask, clean, read_state};
 use crate::session::{Exit, Session};
 use crate::sharing::{Rebase, plan};
+use crate::up::AHEAD_MAX;
 use std::future::poll_fn;
 use std::io;
-use tokio::time::timeout;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::time::{Instant, sleep};
 use weir_model::{CloseReason, ServerFamily};
+use weir_net::{Stream, with_scratch};
 use weir_session::{Plan, State};
 
 /// Reads back what only the connection knows, before it is given back.
@@ -16,15 +21,72 @@ pub(crate) async fn settle(session: &mut Session) -> Result<(), Exit> {
     if session.has_done_filling() {
         return crate::fill::finish(session).await;
     }
-    let limit = session.limits.server_connect_timeout;
-    let done = match timeout(limit, read_back(session)).await {
-        Ok(done) => done,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    };
+    let done = patiently(session, read_back).await?;
     done.map_err(|error| {
         tracing::debug!(event = "read_back_failed", client = session.entry.handle.id(), error = %error);
         Exit::Close(CloseReason::ServerGone)
     })
+}
+
+/// Asks the server what the session cannot go on without, be it that its client waits for nothing. That may take as long as a
+/// statement (`limits.server_read_timeout`), and ends with the session; for a client that has left it takes no longer than what
+/// Weir asks otherwise.
+pub(crate) async fn patiently<T>(
+    session: &mut Session,
+    work: impl AsyncFnOnce(&mut Session) -> io::Result<T>,
+) -> Result<io::Result<T>, Exit> {
+    let (limit, least) = (session.limits.server_read_timeout, session.limits.server_connect_timeout);
+    let handle = Arc::clone(&session.entry.handle);
+    let (mut client, mut ahead) = (session.client.take(), std::mem::take(&mut session.held_up));
+    let (held, mut is_there, mut limited) = (ahead.len(), true, !limit.is_zero());
+    let done = {
+        let mut working = pin!(work(session));
+        let mut silence = pin!(sleep(limit));
+        poll_fn(|cx| {
+            if let Poll::Ready(done) = working.as_mut().poll(cx) {
+                return Poll::Ready(Some(done));
+            }
+            if handle.orders.ends() > 0 || handle.ended() {
+                return Poll::Ready(None);
+            }
+            if is_there && !hears(&mut client, cx, &mut ahead) {
+                let latest = Instant::now() + least;
+                if !limited || silence.deadline() > latest {
+                    silence.as_mut().reset(latest);
+                }
+                (is_there, limited) = (false, true);
+            }
+            let is_late = limited && silence.as_mut().poll(cx).is_ready();
+            if is_late { Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into()))) } else { Poll::Pending }
+        })
+        .await
+    };
+    session.starved &= ahead.len() == held;
+    (session.client, session.held_up) = (client, ahead);
+    done.ok_or_else(|| match handle.orders.ends() {
+        0 => session.shut_down(),
+        _ => Exit::Tell(CloseReason::Killed, session.killed_told()),
+    })
+}
+
+/// Takes what a client sends ahead, as far as there is room. False: it is gone.
+fn hears(client: &mut Stream, cx: &mut Context<'_>, ahead: &mut Vec<u8>) -> bool {
+    while ahead.len() < AHEAD_MAX {
+        let room = AHEAD_MAX - ahead.len();
+        let read = with_scratch(|scratch| {
+            let read = client.poll_read(cx, &mut scratch[..room]);
+            if let Poll::Ready(Ok(n)) = read {
+                ahead.extend_from_slice(&scratch[..n]);
+            }
+            read
+        });
+        match read {
+            Poll::Pending => return true,
+            Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return false,
+            Poll::Ready(Ok(_)) => {}
+        }
+    }
+    true
 }
 
 /// The session is new, and its connection is as read.
