@@ -76,7 +76,7 @@ impl Filling {
 
     /// Takes a part of the answer as the client sees it.
     pub fn take(&mut self, cache: &Cache, bytes: &[u8]) {
-        if self.takes(bytes.len()) && !self.bytes.take(cache, bytes) {
+        if self.takes(bytes.len()) && !self.bytes.take(cache, bytes, Instant::now()) {
             self.spoil(Refusal::TooLarge);
         }
     }
@@ -179,7 +179,7 @@ impl Session {
         if compared || (filling.wish.reads.is_some() && !owes) {
             return filling.store(self.worker.shared.cache(), whole, about, answered_at);
         }
-        if !filling.bytes.take(self.worker.shared.cache(), whole.unwrap_or_default()) {
+        if !filling.bytes.take(self.worker.shared.cache(), whole.unwrap_or_default(), answered_at) {
             return filling.give_up(Refusal::TooLarge);
         }
         filling.done = Some(About { found_rows: owes.then_some(0), ..about });
