@@ -129,6 +129,15 @@ impl Cache {
 
     /// What there is for a statement. Takes one short lock, and allocates nothing where it finds something.
     pub fn lookup(&self, ask: &Ask<'_>, now: Instant) -> Lookup {
+        self.look(ask, now, true)
+    }
+
+    /// The same, for who has waited for another's answer and lost patience: that was counted, and counts once.
+    pub fn lookup_again(&self, ask: &Ask<'_>, now: Instant) -> Lookup {
+        self.look(ask, now, false)
+    }
+
+    fn look(&self, ask: &Ask<'_>, now: Instant, counts: bool) -> Lookup {
         if least_size(ask.key.bytes.len()) > self.max_entry() {
             return Lookup::Refused(Refusal::TooLarge);
         }
@@ -140,7 +149,7 @@ impl Cache {
                 let renew = freshness == Freshness::Soft && state.flight(&ask.key).is_none();
                 let ticket = renew.then(|| self.begin(&mut state, ask, now));
                 drop(state);
-                self.found(place, ask, entry, ticket)
+                self.found(counts.then_some(place), ask, entry, ticket)
             }
             None => {
                 let dead = state.remove_dead(&ask.key, now);
@@ -149,18 +158,29 @@ impl Cache {
                 drop(state);
                 self.inner.buried(place, dead.as_ref());
                 let waits = matches!(lookup, Lookup::Wait(_));
-                ask.scope.rule().often(place, if waits { Often::Waits } else { Often::Misses }, 1);
+                if counts {
+                    ask.scope.rule().often(place, if waits { Often::Waits } else { Often::Misses }, 1);
+                }
                 lookup
             }
         }
     }
 
-    fn found(&self, place: usize, ask: &Ask<'_>, entry: Arc<Entry>, ticket: Option<Ticket>) -> Lookup {
+    /// `counted`: where a hit is counted, if it is.
+    fn found(
+        &self,
+        counted: Option<usize>,
+        ask: &Ask<'_>,
+        entry: Arc<Entry>,
+        ticket: Option<Ticket>,
+    ) -> Lookup {
         let rule = ask.scope.rule();
-        let micros = u64::try_from(entry.about().server_time.as_micros()).unwrap_or(u64::MAX);
-        rule.often(place, Often::Hits, 1);
-        rule.often(place, Often::HitBytes, entry.packets().len() as u64);
-        rule.often(place, Often::SavedMicros, micros);
+        if let Some(place) = counted {
+            let micros = u64::try_from(entry.about().server_time.as_micros()).unwrap_or(u64::MAX);
+            rule.often(place, Often::Hits, 1);
+            rule.often(place, Often::HitBytes, entry.packets().len() as u64);
+            rule.often(place, Often::SavedMicros, micros);
+        }
         match ticket {
             Some(ticket) => {
                 rule.seldom(Seldom::Refreshes, 1);

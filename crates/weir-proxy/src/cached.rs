@@ -150,20 +150,27 @@ impl Session {
             self.not_granted(wish);
             return Ok(Cached::Ask);
         }
-        let chance = self.chance((command, payload), &key, &wish);
+        let waited = patience == Patience::Lost;
+        // One that has waited was looked at then.
+        let chance = if waited { None } else { self.chance((command, payload), &key, &wish) };
         if chance == Some(Chance::First) {
             self.pass(wish.scope.rule());
             wish.granted();
             return Ok(Cached::Ask);
         }
-        let found = shared.cache().lookup(&ask, now);
+        let found = match waited {
+            false => shared.cache().lookup(&ask, now),
+            true => shared.cache().lookup_again(&ask, now),
+        };
         if let Some(chance) = chance {
             wish.judged.experience.count(chance, !matches!(found, Lookup::Miss(_) | Lookup::Refused(_)));
         }
+        // Who has waited first has spared the server nothing.
+        let saved = |entry: &Entry| if waited { Duration::ZERO } else { entry.about().server_time };
         match found {
             Lookup::Hit(entry) => {
                 let sampled = self.is_sampled(&wish, &entry);
-                let served = self.serve(cx, (command, len), &entry, entry.about().server_time)?;
+                let served = self.serve(cx, (command, len), &entry, saved(&entry))?;
                 if sampled {
                     let limit = shared.cache().max_entry();
                     self.run_behind(command, payload, Filling::new(wish, To::Verify(entry), limit));
@@ -173,7 +180,7 @@ impl Session {
                 Ok(served)
             }
             Lookup::Refresh(entry, ticket) => {
-                let served = self.serve(cx, (command, len), &entry, entry.about().server_time)?;
+                let served = self.serve(cx, (command, len), &entry, saved(&entry))?;
                 let limit = shared.cache().max_entry();
                 self.run_behind(command, payload, Filling::new(wish, To::Store(ticket), limit));
                 Ok(served)
@@ -183,7 +190,7 @@ impl Session {
                 self.fill_with(wish, To::Store(ticket));
                 Ok(Cached::Ask)
             }
-            Lookup::Wait(_) if patience == Patience::Lost => {
+            Lookup::Wait(_) if waited => {
                 self.tally.missed();
                 Ok(Cached::Ask)
             }

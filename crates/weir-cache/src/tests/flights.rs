@@ -197,3 +197,21 @@ fn a_wipe_takes_flights_along() {
         w.fill(ticket, "again");
     }
 }
+
+#[test]
+fn who_has_lost_patience_is_counted_once() {
+    let world = World::new();
+    let again = |key: &str| {
+        let key = world.cache.key(key.as_bytes());
+        let ask = Ask { key, scope: &world.scope, terms: world.terms, floor: None };
+        world.cache.lookup_again(&ask, world.now)
+    };
+    let ticket = world.miss("a");
+    drop(world.wait("a"));
+    assert!(matches!(again("a"), Lookup::Wait(_)));
+    world.fill(ticket, "one");
+    assert!(matches!(again("a"), Lookup::Hit(_)));
+    assert!(matches!(again("b"), Lookup::Miss(_)));
+    let stats = world.stats();
+    assert_eq!((stats.misses, stats.waits, stats.hits, stats.saved), (1, 1, 0, Duration::ZERO));
+}
