@@ -136,6 +136,12 @@ impl Rules {
         self.list.iter().any(|rule| caches_for(rule, user))
     }
 
+    /// The same, and does not only measure what that would do.
+    pub fn serves(&self, user: &[u8]) -> bool {
+        let serves = |cache: &CacheRule| cache.mode == CacheMode::Serve;
+        self.list.iter().any(|rule| caches_for(rule, user) && rule.cache.as_ref().is_some_and(serves))
+    }
+
     pub fn hit(&self, rule: RuleIndex, worker: usize) {
         if let Some(part) = self.parts.get(rule.0 as usize) {
             part.counter.hit(worker);

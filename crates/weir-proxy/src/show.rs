@@ -50,11 +50,15 @@ impl Session {
 
     /// Whether a statement of this session could be answered from the cache now.
     fn cache_shown(&self) -> String {
-        let is_meant = self.worker.shared.rules.load().caches_for(&self.identity.user);
+        let rules = self.worker.shared.rules.load();
+        let is_meant = rules.caches_for(&self.identity.user);
         match (is_meant, &self.sharing, self.state_refusal()) {
             (false, ..) => "no: no cache rule is for this user".to_owned(),
             (true, None, _) => {
                 "no: logged in before a cache rule was for this user; connect again".to_owned()
+            }
+            (true, Some(_), _) if !rules.serves(&self.identity.user) => {
+                "no: the cache rules for this user are shadows, which answer nothing".to_owned()
             }
             (true, Some(_), Some(reason)) => format!("not now: {}", reason.as_str()),
             (true, Some(_), None) => "yes".to_owned(),

@@ -105,7 +105,7 @@ pub fn not_served(count: u64) -> String {
         _ => (format!("{count} sessions"), "they log", "them"),
     };
     format!(
-        "{who} connected before there was a cache rule for {them}: not served before {they} in again. Let the application's pool \
+        "{who} connected before there was a cache rule for {them}: neither served nor measured before {they} in again. Let the application's pool \
          reconnect, or `weir kill` {them}; `weir sessions --not-served` shows {them}\n"
     )
 }

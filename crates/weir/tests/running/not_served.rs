@@ -123,3 +123,22 @@ async fn who_shares_connections_is_served_at_once() {
     assert!(!said.contains(BEFORE), "{said}");
     assert_eq!(shown(&mut one, "cache").await, "yes");
 }
+
+/// A shadow rule measures, and answers nothing.
+#[tokio::test]
+async fn who_is_only_measured_is_told_so() {
+    for (flavor, server) in &both() {
+        table(server, "ns_shadow").await;
+        let shadow = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", mode = \"shadow\"");
+        let weir = sharing(server, 4, "", &shadow);
+        let [mut one] = clients(&weir, "ns_shadow").await;
+        let cache = shown(&mut one, "cache").await;
+        assert_eq!(
+            cache, "no: the cache rules for this user are shadows, which answer nothing",
+            "{flavor:?}"
+        );
+        let both = sharing(server, 4, "", &format!("{shadow}{}", ALL.replace("all", "serves")));
+        let [mut one] = clients(&both, "ns_shadow").await;
+        assert_eq!(shown(&mut one, "cache").await, "yes", "{flavor:?}");
+    }
+}
