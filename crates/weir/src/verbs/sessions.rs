@@ -2,7 +2,7 @@
 
 use super::client::Refused;
 use super::show::{bytes, not_served, pairs, part, seconds, short, table};
-use super::{Asked, escaped};
+use super::{Asked, escaped, print};
 use crate::cli::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
 use anyhow::{Result, ensure};
 use weir_admin::{KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionState, Sessions};
@@ -24,16 +24,25 @@ pub fn run(args: SessionsArgs) -> Result<()> {
 pub fn kill(args: &KillArgs) -> Result<()> {
     let what = if args.query { KillWhat::Query } else { KillWhat::Connection };
     let asked = Asked::new(&args.at)?;
-    let mut refusals = Vec::new();
+    let (mut refusals, mut all, mut failed) = (Vec::new(), Vec::new(), None);
+    // One answer is shown as it is, several are an array.
+    let gathers = args.at.json && args.ids.len() > 1;
     for id in &args.ids {
         match asked.post(&format!("/sessions/{}/kill", escaped(id)), &KillAsked { what }) {
+            Ok(answer) if gathers => all.push(answer.read::<serde_json::Value>()?),
             Ok(answer) => answer.show(killed)?,
             Err(error) if error.is::<Refused>() => refusals.push(error.to_string()),
-            Err(error) => return Err(error),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
         }
     }
+    if gathers {
+        print(&format!("{:#}", serde_json::Value::Array(all)))?;
+    }
     ensure!(refusals.is_empty(), refusals.join("\nerror: "));
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }
 
 fn killed(killed: &SessionKilled) -> String {
