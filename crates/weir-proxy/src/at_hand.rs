@@ -6,7 +6,7 @@ use crate::judged::Found;
 use crate::overtime::Ending;
 use crate::rules::Rules;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_model::Rule;
 use weir_model::rule::RuleCommand;
 use weir_policy::{Decision, RuleIndex};
@@ -38,14 +38,36 @@ pub(crate) struct Running {
     pub rules: Arc<Rules>,
     pub timeout: Option<(RuleIndex, Duration)>,
     pub ending: Ending,
+    /// When the server is to be told again, for the statement may run on.
+    pub again: Option<Instant>,
+    /// How often it was told.
+    pub told: u32,
+    /// It was told because the rule's time was over.
+    pub timed_out: bool,
+    /// An operator wants its end.
+    pub ordered: bool,
     /// Its places in the limits of rules.
     _places: Vec<Held>,
 }
 
 impl Running {
+    fn new(rules: Arc<Rules>, timeout: Option<(RuleIndex, Duration)>, places: Vec<Held>) -> Self {
+        let ending = Ending::Not;
+        Self {
+            rules,
+            timeout,
+            ending,
+            again: None,
+            told: 0,
+            timed_out: false,
+            ordered: false,
+            _places: places,
+        }
+    }
+
     /// For a statement that no rule holds anything about.
     pub fn without_rules(rules: &Arc<Rules>) -> Self {
-        Self { rules: Arc::clone(rules), timeout: None, ending: Ending::Not, _places: Vec::new() }
+        Self::new(Arc::clone(rules), None, Vec::new())
     }
 }
 
@@ -103,8 +125,7 @@ impl AtHand {
         if self.timeout.is_none() && places.is_empty() {
             return None;
         }
-        let (rules, timeout) = (self.rules, self.timeout);
-        Some(Box::new(Running { rules, timeout, ending: Ending::Not, _places: places }))
+        Some(Box::new(Running::new(self.rules, self.timeout, places)))
     }
 
     pub fn denial(&self, rule: RuleIndex) -> ErrPacket {

@@ -84,9 +84,9 @@ impl Session {
     /// Sends the KILL at hand, which is taken again after that: to be answered, or, where the server has refused it, to wait as
     /// every statement does, for its error must be found where the client looks for it.
     pub(crate) async fn kill_ahead(&mut self, sql: &[u8]) {
-        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(sql)).await;
+        let sent = self.kill_in_time(sql).await;
         if let Some(sharing) = &mut self.sharing {
-            sharing.kill = Some(matches!(sent, Ok(Ok(true))));
+            sharing.kill = Some(matches!(sent, Sent::Taken));
         }
     }
 
@@ -96,19 +96,28 @@ impl Session {
     /// `limits.server_connect_timeout`.
     pub(crate) async fn kill_own(&self) {
         let kill = format!("KILL {}", self.server.id);
-        let killed = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
-        let why = match killed {
+        let why = match self.kill_in_time(kill.as_bytes()).await {
             // Whatever the server answers (1094: the statement ended by itself), there is nothing left to do.
-            Ok(Ok(_)) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "no time left (limits.server_connect_timeout)".to_owned(),
+            Sent::Taken | Sent::Refused => return,
+            Sent::Not(why) | Sent::Unknown(why) => why,
         };
         tracing::warn!(event = "kill_failed", server_connection = self.server.id, %why,
             "could not end what a client left running; closing its connection");
     }
 
-    /// Sends a KILL on a connection for that. Returns whether the server took it.
-    pub(crate) async fn kill_beside(&self, sql: &[u8]) -> Result<bool, ConnectError> {
+    /// Sends a KILL on a connection for that. Gives up after `limits.server_connect_timeout`.
+    pub(crate) async fn kill_in_time(&self, sql: &[u8]) -> Sent {
+        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(sql)).await;
+        match sent {
+            Ok(Ok(true)) => Sent::Taken,
+            Ok(Ok(false)) => Sent::Refused,
+            // It was not logged in, so it has sent nothing.
+            Ok(Err(error)) => Sent::Not(error.to_string()),
+            Err(_) => Sent::Unknown("no time left (limits.server_connect_timeout)".to_owned()),
+        }
+    }
+
+    async fn kill_beside(&self, sql: &[u8]) -> Result<bool, ConnectError> {
         let killers = &self.worker.killers;
         let _turn = killers.turn().await;
         // A burst of aborts is worked off by connections that are there already.
@@ -138,6 +147,19 @@ impl Session {
         }
         Ok(sent.unwrap_or(false))
     }
+}
+
+/// How a KILL has fared.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    /// The server took it.
+    Taken,
+    /// The server has not taken it, or it has not said so.
+    Refused,
+    /// It has not left Weir, and will not. Says why.
+    Not(String),
+    /// Nobody knows whether the server has got it, or when it will. Says why.
+    Unknown(String),
 }
 
 /// A connection that is there to kill others of its user.

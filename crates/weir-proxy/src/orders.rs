@@ -6,14 +6,14 @@
 
 use crate::attach::CONNECTION_KILLED;
 use crate::codes::QUERY_INTERRUPTED;
+use crate::kill::Sent;
 use crate::live::SessionState;
-use crate::overtime::Ending;
 use crate::registry::{Handle, Registry};
 use crate::session::{Exit, Phase, Session};
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::Context;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use weir_model::{CloseReason, ServerFamily};
 use weir_wire::packet::ErrPacket;
 
@@ -142,33 +142,22 @@ impl Session {
         // The statement may end by itself before the server takes the KILL.
         self.entry.handle.will_be_killed();
         let kill = format!("KILL {}", self.server.id);
-        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
-        match sent {
-            Ok(Ok(true)) => {
+        match self.kill_in_time(kill.as_bytes()).await {
+            Sent::Taken => {
                 self.end_due = Some(Box::pin(sleep(self.limits.server_connect_timeout)));
                 Ok(())
             }
             // It may have ended by itself; if not, it ends with its connection.
-            Ok(_) | Err(_) => Err(Exit::Tell(CloseReason::Killed, self.killed_told())),
+            Sent::Refused | Sent::Not(_) | Sent::Unknown(_) => {
+                Err(Exit::Tell(CloseReason::Killed, self.killed_told()))
+            }
         }
     }
 
     /// Ends the statement under way at the server, as `overtime.rs` does, and with the same care for what comes behind it.
     pub(crate) async fn interrupt(&mut self) {
-        let kill = format!("KILL QUERY {}", self.server.id);
-        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
-        let (ending, why) = match sent {
-            Ok(Ok(true)) => (Ending::Sent, None),
-            Ok(Ok(false)) => (Ending::Unknown, Some("the server did not take the KILL".to_owned())),
-            // It was not logged in, so it has sent nothing.
-            Ok(Err(error)) => (Ending::Not, Some(error.to_string())),
-            Err(_) => (Ending::Unknown, Some("no time left (limits.server_connect_timeout)".to_owned())),
-        };
-        self.ruled.ends(ending, &self.worker.shared);
-        if let Some(why) = why {
-            tracing::warn!(event = "session_kill_failed", client = self.entry.handle.id(),
-                server_connection = self.server.id, %why, "could not end a statement at the server");
-        }
+        self.ruled.ordered(&self.worker.shared);
+        self.end_statement().await;
     }
 
     /// What the client of a session that was ordered to end is told.

@@ -1,11 +1,14 @@
 //! A rule's `timeout`: a statement that runs longer is ended at the server, and its client is told why.
 //!
 //! The KILL QUERY goes on a connection of its own (`kill.rs`). Its answer is awaited before anything else is done in the session,
-//! so it meets this statement or none. A server may keep one that comes just behind the statement for the
+//! so it meets this statement or none. It is sent again while the statement runs on: MySQL loses one now and then that arrives
+//! while a wait begins. A server may keep one that comes just behind the statement for the
 //! next, so a command that does nothing takes that ([`Exit::Absorb`]) before the connection serves anybody again.
 
+use crate::at_hand::Running;
 use crate::codes::QUERY_INTERRUPTED;
 use crate::exchange::exchange;
+use crate::kill::Sent;
 use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
 use std::future::Future;
@@ -27,16 +30,18 @@ const STATEMENT_TIMEOUT: u16 = 1969;
 /// An ERR packet at most: MYSQL_ERRMSG_SIZE is 512.
 const LONGEST_ERROR: usize = 1024;
 
-/// How long it takes until a KILL that could not be sent is tried again.
+/// How long it takes until a KILL is sent again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// After so many that the server took it is sent again less often, up to [`RARELY`]: the statement may have ended long ago, with
+/// a client that does not read its answer; or it is rolled back.
+const OFTEN: u32 = 4;
+const RARELY: Duration = Duration::from_secs(60);
 
 /// How far the end of a statement has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It has its time.
     Not,
-    /// It is to be ended again at this moment: the last KILL could not be sent.
-    At(Instant),
     /// The server was told.
     Sent,
     /// Nobody knows whether the server has got the KILL, or when it will.
@@ -47,15 +52,10 @@ impl Session {
     /// Ready when the statement under way has run longer than its rule allows.
     pub(crate) fn poll_overtime(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         let Some(running) = &self.ruled.running else { return Poll::Pending };
-        let Some((_, limit)) = running.timeout else { return Poll::Pending };
+        let Some(until) = running.due(self.current.started) else { return Poll::Pending };
         if !matches!(self.phase, Phase::Answer | Phase::LocalInfile(_)) {
             return Poll::Pending;
         }
-        let until = match running.ending {
-            Ending::Not => self.current.started + limit,
-            Ending::At(moment) => moment,
-            Ending::Sent | Ending::Unknown => return Poll::Pending,
-        };
         let until = tokio::time::Instant::from_std(until);
         let timer = self.ruled.timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
         // That of a statement before is not moved for this one, unless it would be too late.
@@ -74,23 +74,27 @@ impl Session {
         }
     }
 
-    /// Ends the statement under way at the server.
-    pub(crate) async fn end_overtime(&mut self) {
+    /// Ends the statement under way at the server: its time is over, or an operator wants it ([`Running::ordered`]).
+    pub(crate) async fn end_statement(&mut self) {
         let kill = format!("KILL QUERY {}", self.server.id);
-        let killed = timeout(self.limits.server_connect_timeout, self.kill_beside(kill.as_bytes())).await;
-        let (ending, why) = match killed {
-            Ok(Ok(true)) => (Ending::Sent, None),
-            Ok(Ok(false)) => (Ending::Unknown, Some("the server did not take the KILL".to_owned())),
-            // It was not logged in, so it has sent nothing.
-            Ok(Err(error)) => (Ending::At(Instant::now() + AGAIN), Some(error.to_string())),
-            Err(_) => (Ending::Unknown, Some("no time left (limits.server_connect_timeout)".to_owned())),
-        };
+        let sent = self.kill_in_time(kill.as_bytes()).await;
         let Some(running) = &mut self.ruled.running else { return };
-        running.ending = ending;
-        if let Some((rule, _)) = running.timeout.filter(|_| ending == Ending::Sent) {
+        let now = Instant::now();
+        let over = running.timeout.filter(|(_, limit)| self.current.started + *limit <= now);
+        running.was_told(&sent, self.current.started, now);
+        if let (Sent::Taken, Some((rule, _)), false) = (&sent, over, running.timed_out) {
+            running.timed_out = true;
             running.rules.did(rule, RuleDeed::TimedOut, self.worker.index());
         }
-        if let Some(why) = why {
+        let why = match &sent {
+            Sent::Taken => return,
+            Sent::Refused => "the server did not take the KILL",
+            Sent::Not(why) | Sent::Unknown(why) => why.as_str(),
+        };
+        if running.ordered {
+            tracing::warn!(event = "session_kill_failed", client = self.entry.handle.id(),
+                server_connection = self.server.id, %why, "could not end a statement at the server");
+        } else {
             tracing::warn!(event = "timeout_kill_failed", server_connection = self.server.id, %why,
                 "could not end a statement that runs longer than its rule allows");
         }
@@ -98,7 +102,7 @@ impl Session {
 
     /// What the client is told in place of the end of an answer, where that is that a KILL has ended the statement.
     pub(crate) fn overtime_told(&mut self, answer: &[u8]) -> Option<Vec<u8>> {
-        let running = self.ruled.running.as_ref().filter(|running| running.ending == Ending::Sent)?;
+        let running = self.ruled.running.as_deref().filter(|by| by.timed_out && !by.ordered)?;
         let (rule, limit) = running.timeout?;
         let at =
             self.walker.error().filter(|code| *code == QUERY_INTERRUPTED).and_then(|_| last_error(answer))?;
@@ -151,6 +155,26 @@ impl Session {
     }
 }
 
+impl Running {
+    /// When the server is to be told that the statement is to end.
+    fn due(&self, started: Instant) -> Option<Instant> {
+        self.again.or_else(|| Some(started + self.timeout?.1))
+    }
+
+    /// So a KILL has fared; the next one is due after some time, or when the rule's time is over.
+    fn was_told(&mut self, sent: &Sent, started: Instant, now: Instant) {
+        self.ending = match (self.ending, sent) {
+            (Ending::Unknown, _) | (_, Sent::Refused | Sent::Unknown(_)) => Ending::Unknown,
+            (_, Sent::Taken) => Ending::Sent,
+            (ending, Sent::Not(_)) => ending,
+        };
+        self.told += u32::from(!matches!(sent, Sent::Not(_)));
+        let pause = AGAIN.saturating_mul(1 << self.told.saturating_sub(OFTEN).min(6)).min(RARELY);
+        let rules = self.timeout.map(|(_, limit)| started + limit).filter(|moment| *moment > now);
+        self.again = [Some(now + pause), rules].into_iter().flatten().min();
+    }
+}
+
 /// Where the packet begins that says "interrupted", and ends these bytes. Rows may stand before it, and a part of one.
 fn last_error(bytes: &[u8]) -> Option<usize> {
     let is_it = |at: &usize| {
@@ -165,6 +189,51 @@ fn last_error(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleMaker;
+    use std::sync::Arc;
+    use weir_cache::{Cache, CacheLimits};
+    use weir_sql::LexMode;
+
+    fn running() -> Box<Running> {
+        let cache = Cache::new(CacheLimits::default(), 1);
+        let mode = LexMode::new(ServerFamily::MySql, 90_704);
+        let rules = RuleMaker::default().make(Vec::new(), &cache, mode).unwrap();
+        Box::new(Running::without_rules(&Arc::new(rules)))
+    }
+
+    #[test]
+    fn a_statement_that_runs_on_is_ended_again_and_less_often_with_time() {
+        let started = Instant::now();
+        let after = |seconds| started + Duration::from_secs(seconds);
+        let mut running = running();
+        assert_eq!(running.due(started), None);
+        for (now, due) in [(1, 2), (2, 3), (3, 4), (4, 5), (5, 7), (7, 11), (11, 19)] {
+            running.was_told(&Sent::Taken, started, after(now));
+            assert_eq!((running.ending, running.due(started)), (Ending::Sent, Some(after(due))), "{now}");
+        }
+        for _ in 0..100 {
+            running.was_told(&Sent::Taken, started, after(100));
+        }
+        assert_eq!(running.due(started), Some(after(160)));
+        running.was_told(&Sent::Unknown(String::new()), started, after(160));
+        running.was_told(&Sent::Taken, started, after(160));
+        assert_eq!(running.ending, Ending::Unknown);
+    }
+
+    #[test]
+    fn an_operators_kill_moves_no_rules_time() {
+        let started = Instant::now();
+        let after = |millis| started + Duration::from_millis(millis);
+        let mut running = running();
+        running.timeout = Some((weir_policy::RuleIndex(0), Duration::from_millis(1500)));
+        assert_eq!(running.due(started), Some(after(1500)));
+        running.was_told(&Sent::Taken, started, after(200));
+        assert_eq!(running.due(started), Some(after(1200)));
+        running.was_told(&Sent::Not(String::new()), started, after(1200));
+        assert_eq!((running.ending, running.due(started)), (Ending::Sent, Some(after(1500))));
+        running.was_told(&Sent::Not(String::new()), started, after(1500));
+        assert_eq!(running.due(started), Some(after(2500)));
+    }
 
     #[test]
     fn the_last_packet_is_found_behind_rows() {

@@ -3,6 +3,7 @@
 use crate::attach::{self, Trouble, in_time, stopped};
 use crate::exchange::{Answer, exchange};
 use crate::foreign::Foreign;
+use crate::kill::Sent;
 use crate::packets::{UNKNOWN_STATEMENT, statement_close};
 use crate::question::clean;
 use crate::session::{Exit, Session};
@@ -13,7 +14,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use weir_model::CloseReason;
 use weir_net::write_all;
 use weir_session::{Memory, Plan, PreparedKey, State, Step, plan_sync};
@@ -134,8 +135,7 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
             });
             match next.await {
                 First::Interrupted => {
-                    let sent = session.kill_beside(kill.as_bytes());
-                    if !matches!(timeout(session.limits.server_connect_timeout, sent).await, Ok(Ok(true))) {
+                    if !matches!(session.kill_in_time(kill.as_bytes()).await, Sent::Taken) {
                         // It may come later.
                         session.entry.handle.will_be_killed();
                     }

@@ -144,18 +144,10 @@ impl Ruled {
         }
     }
 
-    /// The end of the statement under way has come so far; no rule asked for it.
-    pub fn ends(&mut self, ending: Ending, shared: &Shared) {
+    /// An operator wants the end of the statement under way; its client is told what the server says.
+    pub fn ordered(&mut self, shared: &Shared) {
         let running = || Box::new(Running::without_rules(&shared.rules.load()));
-        let running = self.running.get_or_insert_with(running);
-        if ending == Ending::Not {
-            return;
-        }
-        // The client is told what the server says.
-        running.timeout = None;
-        if running.ending != Ending::Unknown {
-            running.ending = ending;
-        }
+        self.running.get_or_insert_with(running).ordered = true;
     }
 
     /// Whether a KILL of a statement may still come to the connection.

@@ -312,7 +312,7 @@ impl Session {
                     Err(exit) => break session.end(exit).await,
                 },
                 Exit::Kill(sql) => Box::pin(session.kill_ahead(&sql)).await,
-                Exit::Overtime => Box::pin(session.end_overtime()).await,
+                Exit::Overtime => Box::pin(session.end_statement()).await,
                 Exit::Interrupt => Box::pin(session.interrupt()).await,
                 Exit::EndAtServer => {
                     if let Err(exit) = Box::pin(session.end_at_server()).await {

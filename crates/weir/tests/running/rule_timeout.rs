@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::api_kit::told_json;
+use crate::api_kit::{told, told_json};
 use crate::cache_kit::MODES;
 use crate::kit::*;
 use crate::sharing_kit::*;
+use weir_testkit::relay::{Direction, Relay};
 
 const RULES: &str = "[[rule]]\nname = \"slow\"\nmatch = { pattern = \"SLOW\" }\ntimeout = \"1s\"\n\
                      [[rule]]\nname = \"ends\"\nmatch = { pattern = \"NEARLY\" }\ntimeout = \"20ms\"\n";
@@ -55,8 +56,50 @@ async fn a_statement_that_runs_too_long_is_ended_and_its_transaction_is_not() {
             // Nothing of it runs any more.
             let mut direct = app(server.addr()).connect().await.unwrap();
             let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%''SLOW%SLEEP(60)%' \
-                           AND ID <> CONNECTION_ID()";
+                           AND DB = 'rule_timeout1' AND ID <> CONNECTION_ID()";
             assert_eq!(row(&mut direct, running).await, "0");
+        }
+    }
+}
+
+/// What the client sends is at its server some time later; who is told of it comes ahead of it.
+async fn held(relay: &Relay, direct: &mut Client, client: &mut Client, sql: &str) {
+    relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_millis(2500));
+    // The relay knows.
+    row(direct, "SELECT 1").await;
+    let before = relay.bytes(Direction::ToServer);
+    client.send(command::QUERY, sql.as_bytes()).await.unwrap();
+    until("it is on its way", async || (relay.bytes(Direction::ToServer) > before).then_some(())).await;
+    relay.heal();
+}
+
+/// MySQL loses a KILL QUERY that comes between two statements, as it loses one now and then that comes while a wait begins.
+#[tokio::test]
+async fn p43_a_kill_that_the_server_loses_is_sent_again() {
+    for (flavor, server) in both() {
+        database(&server, "rule_timeout4", &[]).await;
+        let mut direct = app(server.addr()).connect().await.unwrap();
+        for mode in MODES {
+            let at = format!("{flavor:?} {mode}");
+            let relay = Relay::start(server.addr()).await.unwrap();
+            let weir = Weir::config(sharing_config(&relay.addr().to_string(), 4, mode, RULES));
+            let weir = weir.start().unwrap();
+            weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+            let mut client = client(&weir, "rule_timeout4").await;
+            let id = row(&mut client, "SELECT CONNECTION_ID()").await;
+            held(&relay, &mut direct, &mut client, SLOW).await;
+            timed_out(flavor, &client.receive(command::QUERY).await.unwrap());
+            // However often it was sent.
+            assert_eq!(row(&mut client, "SELECT CONNECTION_ID()").await, id, "{at}");
+            assert_eq!(metric(&weir, "weir_rule_timed_out_total{rule=\"slow\"}").await, 1.0, "{at}");
+
+            let session = client.greeting().connection_id.to_string();
+            // Of no rule.
+            held(&relay, &mut direct, &mut client, &SLOW.replace("SLOW", "OTHER")).await;
+            told(&weir, &["kill", &session, "--query"]);
+            let response = client.receive(command::QUERY).await.unwrap();
+            assert_eq!(response.err().map(|err| err.code), Some(1317), "{at}: {response:?}");
+            assert_eq!(row(&mut client, "SELECT CONNECTION_ID()").await, id, "{at}");
         }
     }
 }
