@@ -4,7 +4,7 @@ use crate::prepared::Handled;
 use crate::session::{Exit, Session};
 use parking_lot::Mutex;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Context;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -107,21 +107,25 @@ impl Session {
 
     /// Sends a KILL on a connection for that. Gives up after `limits.server_connect_timeout`.
     pub(crate) async fn kill_in_time(&self, sql: &[u8]) -> Sent {
-        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(sql)).await;
-        match sent {
-            Ok(Ok(true)) => Sent::Taken,
-            Ok(Ok(false)) => Sent::Refused,
-            // It was not logged in, so it has sent nothing.
-            Ok(Err(error)) => Sent::Not(error.to_string()),
-            Err(_) => Sent::Unknown("no time left (limits.server_connect_timeout)".to_owned()),
-        }
+        let under_way = AtomicBool::new(false);
+        let sent = timeout(self.limits.server_connect_timeout, self.kill_beside(sql, &under_way)).await;
+        let why = match sent {
+            Ok(Ok(true)) => return Sent::Taken,
+            Ok(Ok(false)) => return Sent::Refused,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no time left (limits.server_connect_timeout)".to_owned(),
+        };
+        // Who has waited for his turn, or for the login, has sent nothing.
+        if under_way.into_inner() { Sent::Unknown(why) } else { Sent::Not(why) }
     }
 
-    async fn kill_beside(&self, sql: &[u8]) -> Result<bool, ConnectError> {
+    /// `under_way` says that the KILL may have left Weir.
+    async fn kill_beside(&self, sql: &[u8], under_way: &AtomicBool) -> Result<bool, ConnectError> {
         let killers = &self.worker.killers;
         let _turn = killers.turn().await;
         // A burst of aborts is worked off by connections that are there already.
         while let Some(mut killer) = killers.take(&self.identity.user, self.server.place) {
+            under_way.store(true, Ordering::Relaxed);
             if let Ok(taken) = killer.send(sql).await {
                 self.worker.stats().kill_sent();
                 killers.put(killer).await;
@@ -141,6 +145,7 @@ impl Session {
             login_beside(&self.worker.shared.upstream, &request, Some(self.server.place)).await?;
         self.worker.stats().kill_sent();
         let mut killer = Killer::new(request.user, connection);
+        under_way.store(true, Ordering::Relaxed);
         let sent = killer.send(sql).await;
         if sent.is_ok() {
             killers.put(killer).await;

@@ -135,7 +135,8 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
             });
             match next.await {
                 First::Interrupted => {
-                    if !matches!(session.kill_in_time(kill.as_bytes()).await, Sent::Taken) {
+                    let sent = session.kill_in_time(kill.as_bytes()).await;
+                    if matches!(sent, Sent::Refused | Sent::Unknown(_)) {
                         // It may come later.
                         session.entry.handle.will_be_killed();
                     }

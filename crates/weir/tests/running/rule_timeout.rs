@@ -104,6 +104,36 @@ async fn p43_a_kill_that_the_server_loses_is_sent_again() {
     }
 }
 
+/// A server at which nobody can log in for a while: no KILL of those who waited for that can come later.
+#[tokio::test]
+async fn a_kill_that_was_never_sent_ends_no_session() {
+    for (flavor, server) in both() {
+        database(&server, "rule_timeout5", &[]).await;
+        let mut direct = app(server.addr()).connect().await.unwrap();
+        for mode in MODES {
+            let at = format!("{flavor:?} {mode}");
+            let relay = Relay::start(server.addr()).await.unwrap();
+            let rules = RULES.replace("1s", "4s") + "[limits]\nserver_connect_timeout = \"1s\"\n";
+            let weir = Weir::config(sharing_config(&relay.addr().to_string(), 4, mode, &rules));
+            let weir = weir.start().unwrap();
+            weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+            let mut client = client(&weir, "rule_timeout5").await;
+            client.run("SET @mine = 5").await.unwrap();
+            client.send(command::QUERY, SLOW.replace("SLOW", "SLOW5").as_bytes()).await.unwrap();
+            let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%''SLOW5%SLEEP(60)%' \
+                           AND ID <> CONNECTION_ID()";
+            until("it runs", async || (row(&mut direct, running).await == "1").then_some(())).await;
+            relay.stall(Direction::ToServer);
+            weir.wait_for_line("event=\"timeout_kill_failed\"", PATIENCE).unwrap();
+            relay.resume(Direction::ToServer);
+            let response = client.receive(command::QUERY).await.unwrap();
+            let code = if flavor == Flavor::MySql { 3024 } else { 1969 };
+            assert_eq!(response.err().map(|err| err.code), Some(code), "{at}: {response:?}");
+            assert_eq!(row(&mut client, "SELECT @mine").await, "5", "{at}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn p43_a_kill_that_comes_late_meets_no_other_statement() {
     let mut all = (0.0, 0.0);
