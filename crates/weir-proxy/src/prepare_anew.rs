@@ -198,6 +198,10 @@ async fn take(
     answer: Answer,
     interrupted: bool,
 ) -> Result<Result<(), ErrPacket>, Trouble> {
+    if interrupted {
+        // The KILL may have come behind it, whatever it says, and is to meet nothing else.
+        exchange(&mut session.server, &[com::PING], Shape::Single).await?;
+    }
     let (id, warnings) = match answer {
         Answer::Prepared { id, warnings } => (id, warnings),
         Answer::Refused(err) => {
@@ -211,10 +215,6 @@ async fn take(
             return Err(io::Error::other("the answer to COM_STMT_PREPARE").into());
         }
     };
-    if interrupted {
-        // The KILL came behind it, and is to meet nothing else.
-        exchange(&mut session.server, &[com::PING], Shape::Single).await?;
-    }
     if warnings > 0 {
         // What is deprecated was told when the client prepared it.
         clean(&mut session.server).await?;

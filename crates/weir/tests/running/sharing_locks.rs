@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::api_kit::told;
 use crate::cache_kit::ALL;
 use crate::kit::*;
 use crate::sharing_kit::*;
@@ -136,6 +137,42 @@ async fn p43_kill_query_ends_a_preparation_that_waits_and_the_transaction_goes_o
         }
         one.run("COMMIT").await.unwrap();
         assert_eq!(count(server, "sl_kill").await, "1", "{flavor:?}");
+    }
+}
+
+/// How many COM_PING the session's connection has seen, among others that do nothing.
+async fn pings(client: &mut Client) -> u32 {
+    let shown = row(client, "SHOW SESSION STATUS LIKE 'Com_admin_commands'").await;
+    shown.rsplit('|').next().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{shown}"))
+}
+
+/// The preparation ends by itself while the KILL is on its way, and no statement of the session is to meet that.
+#[tokio::test]
+async fn p43_a_kill_that_comes_behind_a_failed_preparation_meets_nothing() {
+    for (flavor, server) in &both() {
+        database(server, "sl_late", &TABLES).await;
+        let relay = Relay::start(server.addr()).await.unwrap();
+        let limits = LIMITS.replace("\"2s\"", "\"15s\"");
+        let weir = Weir::config(sharing_config(&relay.addr().to_string(), 8, "", &limits)).start().unwrap();
+        weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+        let (mut one, id) = elsewhere(&weir, "sl_late", "BEGIN").await;
+        one.run("SET SESSION lock_wait_timeout = 4").await.unwrap();
+        one.run("INSERT INTO u VALUES (1)").await.unwrap();
+        let before = pings(&mut one).await;
+        let mut locked = Locked::new(server, "sl_late").await;
+        one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+        locked.until_waiting(2).await;
+        relay.stall(Direction::ToServer);
+        told(&weir, &["kill", &one.greeting().connection_id.to_string(), "--query"]);
+        locked.until_waiting(1).await;
+        relay.resume(Direction::ToServer);
+        let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
+        assert_eq!(answer.err().map(|err| err.code), Some(1205), "{flavor:?}: {answer:?}");
+        // A server keeps a KILL for the next command only for a moment: nobody can wait for that.
+        assert_eq!(pings(&mut one).await, before + 1, "{flavor:?}");
+        one.run("COMMIT").await.unwrap();
+        assert_eq!(metric(&weir, "weir_kills_sent_total").await, 1.0, "{flavor:?}");
+        locked.end().await;
     }
 }
 
