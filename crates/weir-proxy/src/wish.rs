@@ -132,7 +132,7 @@ impl Session {
                 let text = statement.filter(|statement| !statement.key().is_bound());
                 let Some(text) = text.map(|statement| Arc::clone(statement.key().text())) else { return };
                 let kept = sharing.executing.and_then(|id| self.statements.get(id));
-                (kept.map_or(Alters::No, |kept| kept.noted.alters), Some(text))
+                (kept.map_or(Alters::Perhaps, |kept| kept.noted.alters), Some(text))
             }
         };
         if alters != Alters::Yes {

@@ -1,6 +1,7 @@
 //! What a statement that is no read means to the cache: its own session is not served what is older, and what changes tables
 //! or rights themselves takes out what was made of them.
 
+use crate::packets::UNKNOWN_STATEMENT;
 use crate::session::{Phase, Session};
 use std::time::Instant;
 use weir_cache::Selector;
@@ -100,6 +101,17 @@ impl Session {
         self.worker.shared.change_names();
     }
 
+    /// Whether the command at hand changes tables or rights, as far as that is known.
+    fn alters(&self) -> Alters {
+        let executes = matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
+        match self.current.noted {
+            Some(noted) => noted.alters,
+            // More are prepared than are kept (limits.max_statements), unless the server has none with that number either.
+            None if executes && self.walker.error() != Some(UNKNOWN_STATEMENT) => Alters::Perhaps,
+            None => Alters::No,
+        }
+    }
+
     /// The session ends; how the statement at hand does, if there is one, nobody will hear.
     pub(crate) fn changed_unknown(&mut self) {
         if self.phase != Phase::Idle {
@@ -113,10 +125,10 @@ impl Session {
         let shared = &self.worker.shared;
         if wipes.is_empty() {
             // Of a session that is not followed, or of which a text was not read whole: whatever it was.
-            match self.current.noted.map(|noted| noted.alters) {
-                Some(Alters::Yes) => {}
-                Some(Alters::Perhaps) if !self.walker.ended_rows() => {}
-                _ => return,
+            match self.alters() {
+                Alters::Yes => {}
+                Alters::Perhaps if !self.walker.ended_rows() => {}
+                Alters::No | Alters::Perhaps => return,
             }
             if !shared.has_rules() {
                 return;

@@ -136,6 +136,32 @@ async fn what_is_executed_as_the_statement_prepared_last_takes_out_what_it_chang
     }
 }
 
+/// A session with a connection of its own may have more statements at its server than Weir keeps.
+#[tokio::test]
+async fn what_is_executed_and_not_kept_takes_out_what_it_changes() {
+    for (flavor, server) in &both() {
+        table(server, "ca_many").await;
+        let user = another(server, "ca_many", "ca_many").await;
+        let limits = "[limits]\nmax_statements = 2\n";
+        let weir = sharing(server, 8, MODES[1], &format!("{user}{}{limits}", only("app")));
+        let [mut client] = clients(&weir, "ca_many").await;
+        let mut other = login(&weir, "ca_many", "ca_many").await;
+        for sql in ["DO 1", "DO 2"] {
+            other.prepare(sql).await.unwrap();
+        }
+        let reads = other.prepare("SELECT 3").await.unwrap().id;
+        let alters = other.prepare("ALTER TABLE t ADD COLUMN w INT").await.unwrap().id;
+        assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}");
+        change(server, "UPDATE ca_many.t SET v='changed' WHERE id=1").await;
+        assert_eq!(execute(&mut other, reads, &[], true).await.err(), None, "{flavor:?}");
+        let unknown = execute(&mut other, alters + 1, &[], true).await;
+        assert_eq!(unknown.err().map(|err| err.code), Some(1243), "{flavor:?}");
+        assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}: it is kept");
+        assert_eq!(execute(&mut other, alters, &[], true).await.err(), None, "{flavor:?}");
+        assert_eq!(value(&mut client, 1).await, "changed", "{flavor:?}");
+    }
+}
+
 /// MariaDB makes a table a partition of another one, and back.
 #[tokio::test]
 async fn a_table_that_becomes_a_partition_is_read_no_more() {
