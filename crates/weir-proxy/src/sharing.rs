@@ -419,8 +419,8 @@ impl Session {
     pub(crate) fn sharing_killed(&mut self) {
         let server = self.server_kind();
         if let Some(sharing) = &mut self.sharing {
-            // A connection that it has waited for is for this command alone.
-            sharing.fit = false;
+            // A connection that it has waited for is for this command alone, and so is why there was none.
+            (sharing.fit, sharing.refusal) = (false, None);
             sharing.leftovers.after_command(com::PING, true, server);
         }
     }
