@@ -248,6 +248,7 @@ impl Session {
                 self.ruled.prepared(id);
             } else {
                 self.statements.prepared_another();
+                self.ruled.prepared_another();
             }
         } else if let (None, Some(charset)) = (self.walker.error(), noted.charset) {
             let known = self.sharing.as_ref().and_then(|sharing| sharing.client_charset());

@@ -133,6 +133,9 @@ impl Ruled {
         if let (Some(schema), true) = (self.next_schema.take(), succeeded) {
             self.schema = schema;
         }
+        if let (Some(texts), false) = (&mut self.texts, succeeded) {
+            texts.preparing = None;
+        }
     }
 
     /// Nothing of it runs any more.
@@ -162,6 +165,13 @@ impl Ruled {
         texts.last = id;
         if let Some(prepared) = texts.preparing.take() {
             texts.prepared.insert(id, prepared);
+        }
+    }
+
+    /// The statement that was just prepared is not kept.
+    pub fn prepared_another(&mut self) {
+        if let Some(texts) = &mut self.texts {
+            (texts.preparing, texts.last) = (None, u32::MAX);
         }
     }
 

@@ -30,6 +30,39 @@ fn rules(name: &str) -> String {
     RULES.replace("rule_deny", name)
 }
 
+/// What the rules have looked at is the text of the statement that it became, and of no other.
+#[tokio::test]
+async fn the_text_of_a_statement_that_could_not_be_prepared_is_no_others() {
+    for (flavor, server) in both() {
+        fixture(&server, "rule_deny9").await;
+        for mode in MODES {
+            let at = format!("{flavor:?} {mode}");
+            let config = |rules: &str| sharing_config(&server.addr().to_string(), 4, mode, rules);
+            let other =
+                "[[rule]]\nname = \"other\"\nmatch = { pattern = \"NEVER SAID\" }\ndeny = \"not here\"\n";
+            let table = "[[rule]]\nname = \"table\"\nmatch = { table = \"rule_deny9.secret\" }\ndeny = \"not here\"\n";
+            let mut weir = Weir::config(config(other)).start().unwrap();
+            weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+            let mut client = client(&weir, "rule_deny9").await;
+            let gone = client.command(command::STMT_PREPARE, b"SELECT * FROM gone").await.unwrap();
+            assert_eq!(gone.err().map(|err| err.code), Some(1146), "{at}");
+            for (rules, count) in [("", 1.0), (table, 2.0)] {
+                weir.reload(&config(rules)).unwrap();
+                let reloaded = async || metric(&weir, "weir_config_reloads_total{result=\"ok\"}").await;
+                until("the rules are in force", async || (reloaded().await == count).then_some(())).await;
+                if rules.is_empty() {
+                    client.send(command::STMT_PREPARE, b"DELETE FROM secret").await.unwrap();
+                }
+            }
+            let prepared = client.receive(command::STMT_PREPARE).await.unwrap();
+            let Some(Outcome::Prepared(prepared)) = prepared.outcomes.first() else {
+                panic!("{at}: {prepared:?}");
+            };
+            denied(&execute(&mut client, prepared.id, &[], true).await, "table");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_denied_statement_never_reaches_the_server_and_the_session_goes_on() {
     for (flavor, server) in both() {
