@@ -12,6 +12,7 @@
 //! While a server fails, those who wait so reach it one, two, four, eight at a time, never all at once, and are through after as many
 //! rounds as their number has binary digits.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -25,8 +26,8 @@ use crate::reason::DropReason;
 use crate::rule::{Often, Seldom};
 use crate::scope::Scope;
 
-/// What somebody who waits costs: its place in the list, which grows by doubling.
-const WAITER_COST: usize = 2 * size_of::<Waiter>();
+/// What somebody who waits costs: its place in the list, whose nodes are half full at the least.
+const WAITER_COST: usize = 2 * size_of::<(u64, Waiter)>();
 
 /// A question that is under way.
 #[derive(Debug)]
@@ -41,7 +42,8 @@ pub(crate) struct Flight {
 
 #[derive(Debug)]
 struct Waiters {
-    list: Vec<Waiter>,
+    /// By their numbers, and so in the order in which they came.
+    list: BTreeMap<u64, Waiter>,
     next: u64,
     failures: u32,
     charge: Charge,
@@ -49,7 +51,6 @@ struct Waiters {
 
 #[derive(Debug)]
 struct Waiter {
-    id: u64,
     terms: Terms,
     waker: Option<Waker>,
     told: Option<Told>,
@@ -72,7 +73,7 @@ impl Flight {
     ) -> Arc<Self> {
         let size = resident(arc_size::<Self>()) + resident(key.len());
         let charge = Charge::new(budget, size);
-        let waiters = Waiters { list: Vec::new(), next: 0, failures: 0, charge };
+        let waiters = Waiters { list: BTreeMap::new(), next: 0, failures: 0, charge };
         Arc::new(Self {
             key: key.into(),
             hash,
@@ -87,7 +88,7 @@ impl Flight {
         let mut waiters = self.waiters.lock();
         let id = waiters.next;
         waiters.next += 1;
-        waiters.list.push(Waiter { id, terms, waker: None, told: None });
+        waiters.list.insert(id, Waiter { terms, waker: None, told: None });
         let cost = waiters.charge.bytes() + WAITER_COST;
         waiters.charge.resize(cost);
         id
@@ -111,7 +112,7 @@ impl Flight {
     /// Lets one of those who wait lead, and as many more as have failed so far ask themselves. Nothing if nobody waits.
     pub(crate) fn hand_over(&self) -> Option<Vec<Waker>> {
         let mut waiters = self.waiters.lock();
-        waiters.list.iter().find(|w| w.told.is_none())?;
+        waiters.list.values().find(|w| w.told.is_none())?;
         let through = 1usize << waiters.failures.min(30);
         waiters.failures += 1;
         Some(waiters.tell(|nth, _| match nth {
@@ -126,7 +127,7 @@ impl Waiters {
     /// Asks for each who waits untold what it is to be told; counts them from 0.
     fn tell(&mut self, what: impl Fn(usize, &Terms) -> Option<Told>) -> Vec<Waker> {
         let mut wakers = Vec::new();
-        for (nth, waiter) in self.list.iter_mut().filter(|w| w.told.is_none()).enumerate() {
+        for (nth, waiter) in self.list.values_mut().filter(|w| w.told.is_none()).enumerate() {
             waiter.told = what(nth, &waiter.terms);
             if waiter.told.is_some() {
                 wakers.extend(waiter.waker.take());
@@ -136,10 +137,10 @@ impl Waiters {
     }
 
     fn leave(&mut self, id: u64) -> Option<Waiter> {
-        let at = self.list.iter().position(|w| w.id == id)?;
+        let waiter = self.list.remove(&id)?;
         let cost = self.charge.bytes() - WAITER_COST;
         self.charge.resize(cost);
-        Some(self.list.remove(at))
+        Some(waiter)
     }
 }
 
@@ -231,7 +232,7 @@ impl Future for Waiting {
     fn poll(self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Waited> {
         let this = self.get_mut();
         let mut waiters = this.flight.waiters.lock();
-        let Some(waiter) = waiters.list.iter_mut().find(|w| w.id == this.id) else {
+        let Some(waiter) = waiters.list.get_mut(&this.id) else {
             return Poll::Ready(Waited::RunYourself);
         };
         if waiter.told.is_none() {
