@@ -70,6 +70,9 @@ impl Session {
             self.server.held.clear();
             let bytes = &scratch[..held + n];
             let answered = !self.phase.asks_nothing();
+            if matches!(bytes, [_, _, _, 0, 0xFF, ..]) && self.owes_an_answer() {
+                return self.last_word(cx, bytes);
+            }
             let passed = if answered {
                 match self.walk(bytes) {
                     Walked::PassOn(n) => n,
@@ -84,7 +87,7 @@ impl Session {
             }
             let now = self.done_at(answered);
             self.current.bytes_out += passed as u64;
-            let whole = passed;
+            let in_one = now.is_some() && self.current.bytes_out == passed as u64;
             let bytes = &mut scratch[..passed];
             if let Some(sharing) = &mut self.sharing {
                 if let (false, Some(filling)) = (sharing.marks.is_empty(), &mut sharing.cache.filling) {
@@ -102,7 +105,6 @@ impl Session {
             if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
             }
-            let in_one = now.is_some() && self.current.bytes_out == whole as u64;
             if answered {
                 self.gather(bytes, in_one);
             }
@@ -297,7 +299,38 @@ impl Session {
             self.serve_instead(cx, &entry)?;
             return Ok(Turn::Moved);
         }
+        if self.phase == Phase::Idle && self.has_command && self.is_unpinned() {
+            // The command at hand is taken again, on another connection.
+            self.drop_link();
+            return Ok(Turn::Moved);
+        }
         Err(self.server_gone(reason))
+    }
+
+    /// The server has said why it closes the connection. A client whose command waits hears it in answer to that.
+    fn last_word(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Turn, Exit> {
+        if self.is_unpinned() {
+            self.drop_link();
+            return Ok(Turn::Moved);
+        }
+        let mut bytes = bytes.to_vec();
+        if let Some(seq) = bytes.get_mut(HEADER - 1) {
+            *seq = 1;
+        }
+        match self.pass_on(cx, &bytes, false) {
+            Ok(()) => Err(Exit::Told(self.end_reason(CloseReason::ServerGone))),
+            Err(e) => Err(self.client_write_failed(&e)),
+        }
+    }
+
+    /// Whether nothing of the session keeps its connection.
+    fn is_unpinned(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.pins.is_free())
+    }
+
+    /// Whether a command waits in Weir, and its client for what becomes of it.
+    fn owes_an_answer(&self) -> bool {
+        self.phase == Phase::Idle && self.has_command && !self.has_behind()
     }
 
     /// Passes on what came; `last`: with it the answer is complete.
@@ -322,6 +355,10 @@ impl Session {
     /// answer is told, and nothing is ever made up to look like an end of rows (trap P47).
     fn server_gone(&mut self, reason: CloseReason) -> Exit {
         match self.phase {
+            Phase::Idle if self.owes_an_answer() => {
+                let text = "Lost connection to MySQL server before the statement was sent (weir: the server has closed it); it did not run";
+                Exit::Tell(self.end_reason(reason), ErrPacket::new(SERVER_LOST, b"08S01", text))
+            }
             // The client is in the middle of sending and counts its packets itself: no error can be put in.
             Phase::Idle | Phase::Dropped(_) | Phase::LocalInfile(_) => Exit::Close(reason),
             Phase::Request(_) if self.to_server.is_empty() && self.walker.error().is_some() => {

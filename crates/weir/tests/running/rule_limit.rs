@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::api_kit::told_json;
 use crate::cache_kit::MODES;
 use crate::kit::*;
 use crate::sharing_kit::*;
@@ -37,6 +38,39 @@ async fn waited(weir: &Weir, rule: &str, so_many: f64) {
 
 /// A statement that runs until its lock is free.
 const HOLD: &str = "SELECT 'GATED', GET_LOCK('DB', 60), RELEASE_LOCK('DB')";
+
+/// Its client waits for an answer, and a connection that just ends is none.
+#[tokio::test]
+async fn p47_who_waits_for_a_rule_is_told_that_the_connection_has_gone() {
+    for (flavor, server) in both() {
+        database(&server, "rule_limit9", &["CREATE TABLE t (id INT)"]).await;
+        let mut direct = app(server.addr()).database("rule_limit9").connect().await.unwrap();
+        for mode in MODES {
+            let at = format!("{flavor:?} {mode}");
+            direct.run("SELECT GET_LOCK('rule_limit9', 60)").await.unwrap();
+            let weir = weir_of(&server, mode, ONE);
+            let [mut holds, mut waits] = clients(&weir, "rule_limit9").await;
+            waits.run("BEGIN").await.unwrap();
+            holds.send(command::QUERY, HOLD.replace("DB", "rule_limit9").as_bytes()).await.unwrap();
+            let held = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User lock' AND DB = 'rule_limit9'";
+            until("the place is taken", async || (row(&mut direct, held).await == "1").then_some(())).await;
+            waits.send(command::QUERY, b"INSERT INTO t SELECT 1 AS GATED").await.unwrap();
+            waited(&weir, "one", 1.0).await;
+            let id = waits.greeting().connection_id.to_string();
+            let server_id = &told_json(&weir, &["sessions", "show", &id])["server_connection_id"];
+            direct.run(&format!("KILL {server_id}")).await.unwrap();
+            let response = waits.receive(command::QUERY).await.unwrap();
+            let error = response.err().unwrap_or_else(|| panic!("{at}: {response:?}"));
+            // MariaDB says so itself.
+            assert!(matches!(error.code, 1158 | 1927), "{at}: {error:?}");
+            numbered(&response, 1);
+            assert!(waits.stream().read_packet().await.unwrap().is_none(), "{at}: the session goes on");
+            direct.run("SELECT RELEASE_LOCK('rule_limit9')").await.unwrap();
+            assert_eq!(holds.receive(command::QUERY).await.unwrap().err(), None, "{at}");
+            assert_eq!(row(&mut direct, "SELECT COUNT(*) FROM t").await, "0", "{at}");
+        }
+    }
+}
 
 #[tokio::test]
 async fn no_more_run_at_once_than_may_on_all_workers_together() {
