@@ -103,7 +103,8 @@ impl Ruled {
 
     /// The session is another user's, and has begun anew.
     pub fn changed_user(&mut self, database: &[u8]) {
-        *self = Self::new(Some(database.to_vec()));
+        let stray = self.stray;
+        *self = Self { stray, ..Self::new(Some(database.to_vec())) };
     }
 
     /// The command under way enters a schema, if it succeeds.

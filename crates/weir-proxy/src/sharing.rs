@@ -354,7 +354,7 @@ impl Sharing {
     fn was_reset(&mut self) {
         self.pins.reset();
         self.forget_statements();
-        self.rebase = Some(Rebase::Reset);
+        (self.rebase, self.cache.untold) = (Some(Rebase::Reset), false);
         self.tracker.reset();
         self.keep_switched();
     }
@@ -456,6 +456,7 @@ impl Session {
         (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));
         sharing.forget_statements();
         (sharing.rebase, sharing.fit) = (Some(Rebase::ChangeUser), false);
+        sharing.cache.untold = false;
         sharing.tracker.reset();
         sharing.keep_switched();
     }

@@ -373,6 +373,38 @@ async fn what_a_name_stands_for_reads_no_user_variable_unseen() {
     }
 }
 
+/// What a trigger has set goes with the reset, and the session is served as any other that has variables.
+#[tokio::test]
+async fn a_session_that_is_reset_is_served_again() {
+    for (flavor, server) in &both() {
+        table(server, "ca_untold_r").await;
+        let trigger = "CREATE TRIGGER ca_untold_r.sets BEFORE UPDATE ON ca_untold_r.t FOR EACH ROW SET @x=1, @@session.sql_mode='ANSI_QUOTES'";
+        change(server, trigger).await;
+        let weir = sharing(server, 4, "", ALL);
+        let [mut client] = clients(&weir, "ca_untold_r").await;
+        for (n, end) in [command::RESET_CONNECTION, command::CHANGE_USER].into_iter().enumerate() {
+            let at = format!("{flavor:?} {end:#x}");
+            client.run("UPDATE t SET v=v WHERE id=2").await.unwrap();
+            pinned(&mut client, "user_variable", &at).await;
+            match end {
+                command::CHANGE_USER => {
+                    client.change_user("app", "app-pw", "ca_untold_r", 45).await.unwrap();
+                }
+                _ => assert_eq!(client.command(end, b"").await.unwrap().err(), None, "{at}"),
+            }
+            freed(&mut client).await;
+            client.run("SELECT @own := 5").await.unwrap();
+            // MySQL warns of that.
+            turn(&mut client).await;
+            pinned(&mut client, "user_variable", &at).await;
+            let read = format!("SELECT v, {n} FROM t WHERE id=1");
+            let before = row(&mut client, &read).await;
+            change(server, &format!("UPDATE ca_untold_r.t SET v='later{n}' WHERE id=1")).await;
+            assert_eq!(row(&mut client, &read).await, before, "{at}: from memory");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_a_trigger_may_have_changed_is_not_served() {
     for (flavor, server) in &both() {
