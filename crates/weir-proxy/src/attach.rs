@@ -47,6 +47,8 @@ pub(crate) enum Trouble {
     Refused(ErrPacket),
     /// The same, and the attached connection has the error among its diagnostics.
     Failed(ErrPacket),
+    /// The same, and the attached connection was not asked for anything.
+    Unsent(ErrPacket),
     /// The session ends.
     Exit(Exit),
 }
@@ -72,6 +74,13 @@ pub(crate) async fn attach(session: &mut Session) -> Result<(), Exit> {
             Err(Trouble::Exit(exit)) => return Err(exit),
             Err(Trouble::Failed(err)) => {
                 session.failed_here();
+                session.refuse_next(err);
+                return Ok(());
+            }
+            Err(Trouble::Unsent(err)) => {
+                if let Some(sharing) = &mut session.sharing {
+                    sharing.actual = None;
+                }
                 session.refuse_next(err);
                 return Ok(());
             }

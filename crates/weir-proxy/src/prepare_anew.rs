@@ -72,7 +72,7 @@ async fn go_back(session: &mut Session, key: &PreparedKey) -> Result<Option<(Sta
     }
     let Some(steps) = steps(&then, &now, &session.worker.learned.lock().memory) else {
         // Nothing was changed yet.
-        return Err(Trouble::Failed(not_again()));
+        return Err(Trouble::Unsent(not_again()));
     };
     sharing.actual = Some(now.clone());
     go(session, &then, steps).await?;

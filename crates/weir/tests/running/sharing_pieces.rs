@@ -119,6 +119,28 @@ async fn a_transaction_is_not_left_for_a_statement_that_cannot_be_prepared_again
     }
 }
 
+/// The server knows nothing of it: what the statement before has left there is not what is told of this one.
+#[tokio::test]
+async fn a_statement_that_was_not_even_sent_leaves_the_connection_to_others() {
+    for (flavor, server) in &both() {
+        for begin in ["SELECT 2", "BEGIN"] {
+            let at = format!("{flavor:?} {begin}");
+            database(server, "sh_unsent", &[]).await;
+            let weir = sharing(server, 8, "", "");
+            let mut one = app(weir.addr()).connect().await.unwrap();
+            let id = one.prepare("SELECT 1").await.unwrap().id;
+            one.command(command::INIT_DB, b"sh_unsent").await.unwrap();
+            one.run(&format!("/*weir: fresh*/ {begin}")).await.unwrap();
+            let answer = execute(&mut one, id, &[], true).await;
+            assert_eq!(answer.err().map(|err| err.code), Some(1243), "{at}: {answer:?}");
+            let reasons = shown(&mut one, "pinned").await;
+            assert!(!reasons.contains("warnings"), "{at}: {reasons}");
+            one.run("COMMIT").await.unwrap();
+            free(&mut one, &at).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_savepoint_ahead_of_its_transaction_keeps_the_connection() {
     for (flavor, server) in &both() {
