@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep};
-use weir_cache::{Ask, Chance, Entry, Lookup, Refusal, Selector, Waited, Waiting};
+use weir_cache::{Ask, Cache, Chance, Entry, Experience, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
 use weir_model::rule::CacheMode;
 use weir_session::{Leftovers, Outcome, Server, State};
@@ -66,6 +66,15 @@ pub(crate) struct Remembered {
     pub passing: Option<Arc<Passing>>,
     /// What asking for it is, if that was found out before its key was made.
     pub chance: Option<Chance>,
+}
+
+/// Looks for an answer, and counts whether there is one, or somebody asks for it.
+fn look(cache: &Cache, ask: &Ask<'_>, of: (&Experience, Option<Chance>), now: Instant) -> Lookup {
+    let found = cache.lookup(ask, now);
+    if let (experience, Some(chance)) = of {
+        experience.count(chance, !matches!(found, Lookup::Miss(_) | Lookup::Refused(_)));
+    }
+    found
 }
 
 /// A statement that waits for the answer to another's.
@@ -159,12 +168,9 @@ impl Session {
             return Ok(Cached::Ask);
         }
         let found = match waited {
-            false => shared.cache().lookup(&ask, now),
             true => shared.cache().lookup_again(&ask, now),
+            false => look(shared.cache(), &ask, (&wish.judged.experience, chance), now),
         };
-        if let Some(chance) = chance {
-            wish.judged.experience.count(chance, !matches!(found, Lookup::Miss(_) | Lookup::Refused(_)));
-        }
         // Who has waited first has spared the server nothing.
         let saved = |entry: &Entry| if waited { Duration::ZERO } else { entry.about().server_time };
         match found {
@@ -190,11 +196,11 @@ impl Session {
                 self.fill_with(wish, To::Store(ticket));
                 Ok(Cached::Ask)
             }
-            Lookup::Wait(_) if waited => {
+            Lookup::Wait(waiting) if !waited => Ok(self.wait_for(waiting, wish)),
+            Lookup::Wait(_) => {
                 self.tally.missed();
                 Ok(Cached::Ask)
             }
-            Lookup::Wait(waiting) => Ok(self.wait_for(waiting, wish)),
             Lookup::Refused(reason) => {
                 wish.scope.rule().refuse(reason);
                 self.tally.refused(reason);
