@@ -150,16 +150,16 @@ async fn pings(client: &mut Client) -> u32 {
 #[tokio::test]
 async fn p43_a_kill_that_comes_behind_a_failed_preparation_meets_nothing() {
     for (flavor, server) in &both() {
-        database(server, "sl_late", &TABLES).await;
+        database(server, "sl_refused", &TABLES).await;
         let relay = Relay::start(server.addr()).await.unwrap();
         let limits = LIMITS.replace("\"2s\"", "\"15s\"");
         let weir = Weir::config(sharing_config(&relay.addr().to_string(), 8, "", &limits)).start().unwrap();
         weir.wait_for_line("accepting clients", PATIENCE).unwrap();
-        let (mut one, id) = elsewhere(&weir, "sl_late", "BEGIN").await;
+        let (mut one, id) = elsewhere(&weir, "sl_refused", "BEGIN").await;
         one.run("SET SESSION lock_wait_timeout = 4").await.unwrap();
         one.run("INSERT INTO u VALUES (1)").await.unwrap();
         let before = pings(&mut one).await;
-        let mut locked = Locked::new(server, "sl_late").await;
+        let mut locked = Locked::new(server, "sl_refused").await;
         one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
         locked.until_waiting(2).await;
         relay.stall(Direction::ToServer);
