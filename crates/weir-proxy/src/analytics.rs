@@ -193,6 +193,7 @@ impl Analytics {
     /// Where a statement with this text is counted, and what is known of the text.
     pub fn find(&mut self, sql: &[u8], mode: LexMode, sender: &Sender) -> (Slot, Ask, Option<Plain>) {
         if sql.len() > READ_MAX {
+            self.memo.forgets_last();
             return (self.long(sender), Ask::No, None);
         }
         let Self { writer, memo, samples, began, .. } = self;

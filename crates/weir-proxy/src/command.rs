@@ -71,14 +71,26 @@ impl Session {
         self.statements.meets(payload);
         let Some(&command) = payload.first() else {
             // An empty packet is no command; the server says so in its own words.
-            let fit = self.checkout(com::SLEEP, payload);
-            return if fit { self.forward(cx, com::SLEEP, packet) } else { Ok(()) };
+            return self.nothing(cx, payload, packet);
         };
         match self.ruled(cx, command, payload, packet.len())? {
             Ruling::Next => self.one(cx, command, payload, packet),
             Ruling::Instead(other) => self.one(cx, command, &other[weir_wire::HEADER..], &other),
             Ruling::Answered | Ruling::Waits => Ok(()),
         }
+    }
+
+    /// A packet without a command.
+    fn nothing(&mut self, cx: &mut Context<'_>, payload: &[u8], packet: &[u8]) -> Result<(), Exit> {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.executing = None;
+            // What was found out while it waited.
+            if let Some(err) = sharing.refusal.take() {
+                return self.refuse_command(cx, com::SLEEP, packet.len(), &err);
+            }
+        }
+        let fit = self.checkout(com::SLEEP, payload);
+        if fit { self.forward(cx, com::SLEEP, packet) } else { Ok(()) }
     }
 
     /// A command that no rule has stopped.

@@ -70,7 +70,7 @@ impl Session {
             self.server.held.clear();
             let bytes = &scratch[..held + n];
             let answered = !self.phase.asks_nothing();
-            if matches!(bytes, [_, _, _, 0, 0xFF, ..]) && self.owes_an_answer() {
+            if is_last_word(bytes) && self.owes_an_answer() {
                 return self.last_word(cx, bytes);
             }
             let passed = if answered {
@@ -392,4 +392,10 @@ fn mark_changed(bytes: &mut [u8], at: usize) {
 fn refuse_local_infile() -> Exit {
     let text = "The used command is not allowed (weir: the server asked for a local file, and the statement is no LOAD DATA LOCAL)";
     Exit::Tell(CloseReason::ServerProtocol, ErrPacket::new(NOT_ALLOWED, b"42000", text))
+}
+
+/// Whether this is a whole ERR packet that answers nothing.
+fn is_last_word(bytes: &[u8]) -> bool {
+    let [a, b, c, 0, 0xFF, ..] = *bytes else { return false };
+    bytes.len() >= HEADER + u32::from_le_bytes([a, b, c, 0]) as usize
 }

@@ -7,10 +7,10 @@ use crate::session::Session;
 use crate::texts::Texts;
 use crate::wish::{Wish, text_refusal};
 use std::sync::Arc;
-use weir_cache::{Chance, Key, Refusal};
+use weir_cache::{Cache, Chance, Key, Refusal};
 use weir_model::ServerFamily;
 use weir_model::rule::{CacheMode, CacheRule, RuleCommand};
-use weir_policy::{ConnectionRules, Decision, RuleIndex};
+use weir_policy::{ConnectionRules, Decision, Holds, RuleIndex, Selection};
 use weir_sql::LexMode;
 use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
@@ -25,6 +25,11 @@ pub(crate) struct Passing {
     rule: RuleIndex,
     connection: ConnectionRules,
     server: (ServerFamily, u32),
+}
+
+/// Whether such texts are known to be seldom asked for again. What rules decide by the numbers holds for one text only.
+pub(crate) fn is_seldom(cache: &Cache, judged: &Judged, selection: &Selection) -> bool {
+    selection.holds() <= Holds::ButNumbers && cache.is_choosy(&judged.experience)
 }
 
 /// Whether a rule's answers may be left out at their first asking.
@@ -59,6 +64,15 @@ impl Texts {
     }
 }
 
+impl Texts {
+    /// Forgets that for what was looked for last.
+    pub(crate) fn pass_no_more(&mut self) {
+        if let Some(text) = self.last_known() {
+            text.passing = None;
+        }
+    }
+}
+
 impl Passing {
     /// `None`: such a text is looked at each time.
     fn new(
@@ -78,6 +92,11 @@ impl Passing {
 }
 
 impl Session {
+    /// Whether the query at hand was looked at as one of those that are seldom asked for again.
+    pub(crate) fn is_taken_for_seldom(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.cache.chance.is_some())
+    }
+
     /// Whether the query at hand passes the cache by. Everything is counted then.
     pub(crate) fn passes_by(&mut self, payload: &[u8]) -> bool {
         let Some(sharing) = &mut self.sharing else { return false };

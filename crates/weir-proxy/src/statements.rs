@@ -49,6 +49,11 @@ impl Statements {
         (self.last, self.has_others) = (u32::MAX, true);
     }
 
+    /// Whether the server has some of which nothing is kept.
+    pub fn has_others(&self) -> bool {
+        self.has_others
+    }
+
     /// The server has refused to prepare one: none is the last.
     pub fn prepared_none(&mut self) {
         self.last = u32::MAX;

@@ -1,6 +1,7 @@
 //! What the rules, its text and its session say about caching a statement.
 
 use crate::judged::{CacheHints, Found, Judged, Reads, ScopeOf};
+use crate::passing::is_seldom;
 use crate::rules::Rules;
 use crate::session::Session;
 use crate::sharing::Sharing;
@@ -237,8 +238,10 @@ impl Session {
         let connection = self.connection_rules(set);
         let decision = set.decide_known(&selection, connection);
         let rules = Arc::clone(&learned.rules.rules);
-        if worker.shared.cache().is_choosy(&found.judged.experience) {
-            learned.texts.pass(asked.mode, &found, &rules, (&decision, connection), server);
+        match is_seldom(worker.shared.cache(), &found.judged, &selection) {
+            true => learned.texts.pass(asked.mode, &found, &rules, (&decision, connection), server),
+            false if self.is_taken_for_seldom() => learned.texts.pass_no_more(),
+            false => {}
         }
         decision.matched().for_each(|rule| rules.hit(rule, worker.index()));
         if worker.shared.query_log.is_on() {

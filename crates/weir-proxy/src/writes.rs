@@ -107,7 +107,12 @@ impl Session {
         match self.current.noted {
             Some(noted) => noted.alters,
             // More are prepared than are kept (limits.max_statements), unless the server has none with that number either.
-            None if executes && self.walker.error() != Some(UNKNOWN_STATEMENT) => Alters::Perhaps,
+            None if executes
+                && self.statements.has_others()
+                && self.walker.error() != Some(UNKNOWN_STATEMENT) =>
+            {
+                Alters::Perhaps
+            }
             None => Alters::No,
         }
     }

@@ -67,6 +67,11 @@ impl Memo {
         }
     }
 
+    /// A text was met that is not looked for.
+    pub fn forgets_last(&mut self) {
+        self.last = None;
+    }
+
     /// The text that was looked for last.
     pub fn last(&mut self) -> Option<&mut Known> {
         self.places.get_mut(self.last?)?.as_deref_mut()

@@ -197,6 +197,9 @@ impl ServerStatements {
 
     /// Closes the one that was not used for longest; false where none may go.
     fn evict(&mut self, open: impl Fn(&PreparedKey) -> bool) -> bool {
+        if self.entries.len() == self.bound {
+            return false;
+        }
         let key = self.order.values().find(|key| !key.is_bound() && !open(key)).cloned();
         if let Some(key) = &key {
             self.close(key);

@@ -61,6 +61,27 @@ async fn p51_data_that_looks_like_commands_is_data() {
     }
 }
 
+/// What is learned of one text must not be taken for another's, whoever sends what between them.
+#[tokio::test]
+async fn p51_a_load_behind_a_long_statement_is_still_a_load() {
+    for flavor in Flavor::BOTH {
+        let server = server(flavor);
+        let weir = weir(&server);
+        let mut twin = Twin::open(&server, &weir, |o| o).await;
+        twin.run(TABLE).await;
+        let long = format!("SELECT '{}' AS echoed", "x".repeat(20_000));
+        for client in [&mut twin.direct, &mut twin.weir] {
+            client.local_data = b"a\n".to_vec();
+        }
+        for _ in 0..3 {
+            let loaded = twin.query("LOAD DATA LOCAL INFILE 'a' INTO TABLE p51").await;
+            assert_eq!(loaded.err(), None, "{flavor:?}");
+            // Its worker has looked for the one before last.
+            twin.run(&long).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn p51_loads_that_fail_leave_the_session_usable() {
     for flavor in Flavor::BOTH {

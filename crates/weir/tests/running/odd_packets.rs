@@ -90,6 +90,29 @@ async fn p50_an_empty_packet_gets_the_servers_answer() {
     }
 }
 
+/// It waits for a connection as anything else does, and hears what comes of that.
+#[tokio::test]
+async fn p50_an_empty_packet_that_gets_no_connection_is_told_so() {
+    for (flavor, server) in both() {
+        database(&server, "odd_full", &["CREATE TABLE t (i INT)"]).await;
+        for (pool, told) in
+            [("max_waiting = 0\n", "pool.max_waiting"), ("queue_timeout = \"1s\"\n", "pool.queue_timeout")]
+        {
+            let weir = sharing(&server, 1, pool, "");
+            let [mut one, mut two] = clients(&weir, "odd_full").await;
+            one.run("BEGIN").await.unwrap();
+            one.run("INSERT INTO t VALUES (1)").await.unwrap();
+            two.stream().write_packet(0, b"").await.unwrap();
+            let packet = two.stream().expect_packet().await.unwrap();
+            let err = ErrPacket::parse(&packet.payload).unwrap();
+            assert!(err.message.contains(told), "{flavor:?} {err}");
+            one.run("ROLLBACK").await.unwrap();
+            // That was for the empty packet, and for nothing behind it.
+            assert_eq!(row(&mut two, "SELECT COUNT(*) FROM t").await, "0", "{flavor:?} {pool}");
+        }
+    }
+}
+
 /// MariaDB takes -1 as the statement that was prepared last, here too; MySQL as an id that nobody has.
 #[tokio::test]
 async fn p50_the_id_minus_one_closes_what_it_closes_at_the_server() {
