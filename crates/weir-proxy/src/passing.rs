@@ -62,9 +62,7 @@ impl Texts {
             text.passing = passing.map(Arc::new);
         }
     }
-}
 
-impl Texts {
     /// Forgets that for what was looked for last.
     pub(crate) fn pass_no_more(&mut self) {
         if let Some(text) = self.last_known() {
