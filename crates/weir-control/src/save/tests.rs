@@ -1,5 +1,7 @@
 use super::*;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::thread;
 use weir_config::{load, parse_rule};
 
 const FILE: &str = "# mine
@@ -34,11 +36,20 @@ impl Folder {
         fs::read_to_string(self.path()).unwrap()
     }
 
+    /// The names of all that is in the folder, in their order.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Adds a rule of this name.
     fn add(&mut self, name: &str) -> Result<(), SaveError> {
         let mut rules = self.reloader.current.rules.clone();
         rules.push(rule(name));
-        let plan = self.reloader.plan_rules(&rules)?;
+        let plan = self.reloader.plan_rules(HeldFile::take(&self.path())?, &rules)?;
         self.reloader.save_rules(plan)
     }
 }
@@ -59,7 +70,7 @@ fn a_rule_is_added_to_the_file_and_all_else_stays() {
     let found = fs::metadata(at.path()).unwrap();
     assert_eq!(found.permissions().mode() & 0o777, 0o640);
     assert_ne!(found.ino(), inode, "it was written over");
-    assert_eq!(fs::read_dir(at.folder.path()).unwrap().count(), 1);
+    assert_eq!(at.names(), ["weir.toml"]);
     assert_eq!(at.reloader.current, load(at.path()).unwrap());
 }
 
@@ -118,16 +129,91 @@ fn rules_that_are_not_good_together_are_not_written() {
 
 #[test]
 fn what_cannot_be_written_leaves_everything_as_it_was() {
-    let mut at = Folder::new();
-    // Not even root can put a file in the place of this one.
-    let blocked = at.folder.path().join(".weir.toml.new");
-    fs::create_dir(&blocked).unwrap();
-    let before = at.reloader.current.clone();
-    let error = at.add("two").unwrap_err();
+    let folder = tempfile::tempdir().unwrap();
+    // Beside a file of so long a name none of a longer one can be made: by root neither, who may write anywhere.
+    let path = folder.path().join(format!("{}.toml", "w".repeat(250)));
+    fs::write(&path, FILE).unwrap();
+    let mut reloader = Reloader::new(path.clone(), load(&path).unwrap());
+    let before = reloader.current.clone();
+    let rules = [&before.rules[..], &[rule("two")]].concat();
+    let plan = reloader.plan_rules(HeldFile::take(&path).unwrap(), &rules).unwrap();
+    let error = reloader.save_rules(plan).unwrap_err();
     assert!(matches!(error, SaveError::NotWritten { .. }), "{error}");
-    assert_eq!((at.text().as_str(), &at.reloader.current), (FILE, &before));
-    fs::remove_dir(blocked).unwrap();
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), &reloader.current), (FILE, &before));
+}
+
+#[test]
+fn what_an_editor_saves_meanwhile_is_not_written_over() {
+    let theirs = FILE.replace("# mine", "# theirs");
+    for in_place in [false, true] {
+        let mut at = Folder::new();
+        let before = at.reloader.current.clone();
+        let rules = [&before.rules[..], &[rule("two")]].concat();
+        let plan = at.reloader.plan_rules(HeldFile::take(&at.path()).unwrap(), &rules).unwrap();
+        if in_place {
+            fs::write(at.path(), &theirs).unwrap();
+        } else {
+            let new = at.folder.path().join("weir.toml~");
+            fs::write(&new, &theirs).unwrap();
+            fs::rename(new, at.path()).unwrap();
+        }
+        let error = at.reloader.save_rules(plan).unwrap_err();
+        assert!(matches!(error, SaveError::Changed(_)), "{error}");
+        assert_eq!((at.text(), &at.reloader.current), (theirs.clone(), &before));
+        assert_eq!(at.names(), ["weir.toml"]);
+        // It was about something else than rules, so who tries again succeeds.
+        at.add("two").unwrap();
+        assert!(at.text().starts_with(&theirs), "{}", at.text());
+    }
+}
+
+#[test]
+fn of_many_who_change_the_file_none_loses_a_change() {
+    let at = Folder::new();
+    let path = at.path();
+    let names: Vec<String> = (0..8).flat_map(|who| (0..5).map(move |n| format!("w{who}-{n}"))).collect();
+    thread::scope(|scope| {
+        for names in names.chunks(5) {
+            let path = &path;
+            scope.spawn(move || {
+                for name in names {
+                    let added = |text: &str| Ok((Some(format!("{text}# {name}\n")), ()));
+                    edit_file(path, |_, text| added(text)).unwrap();
+                }
+            });
+        }
+    });
+    let text = at.text();
+    let mut found: Vec<&str> = text.strip_prefix(FILE).unwrap().lines().map(|line| &line[2..]).collect();
+    found.sort_unstable();
+    assert_eq!(found, names);
+    assert_eq!(at.names(), ["weir.toml"]);
+}
+
+#[test]
+fn who_waits_too_long_for_the_file_is_told() {
+    let mut at = Folder::new();
+    let lock = File::open(at.folder.path()).unwrap();
+    lock.lock().unwrap();
+    let error = at.add("two").unwrap_err();
+    assert!(matches!(error, SaveError::Locked { .. }), "{error}");
+    assert_eq!(at.text(), FILE);
+    drop(lock);
     at.add("two").unwrap();
+}
+
+#[test]
+fn what_was_left_where_a_change_was_cut_off_goes_and_nothing_else() {
+    let mut at = Folder::new();
+    let others =
+        [".weir.toml.new", ".weir.toml.0123456789abcdeF", ".weir.toml.my-old-rules-new.new", "weir.toml~"];
+    for name in others.iter().chain(&[".weir.toml.0123456789abcdeF.new"]) {
+        fs::write(at.folder.path().join(name), "x").unwrap();
+    }
+    at.add("two").unwrap();
+    let mut expected = [&others[..], &["weir.toml"]].concat();
+    expected.sort_unstable();
+    assert_eq!(at.names(), expected);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_admin::{ApiError, Code, LastReload};
 use weir_config::rule_text;
-use weir_control::{Reloader, SaveError};
+use weir_control::{HeldFile, Reloader, SaveError};
 use weir_model::Rule;
 use weir_policy::{RuleError, RuleList, RuleSet};
 use weir_proxy::Shared;
@@ -13,12 +13,14 @@ use weir_proxy::Shared;
 pub struct Keeper {
     /// `None`: Weir was started without a file.
     reloader: Mutex<Option<Reloader>>,
+    /// Held by who changes the file. Somebody else may keep it locked for seconds, which no reload waits for.
+    writing: Mutex<()>,
     last_reload: Mutex<Option<LastReload>>,
 }
 
 impl Keeper {
     pub fn new(reloader: Option<Reloader>) -> Self {
-        Self { reloader: Mutex::new(reloader), last_reload: Mutex::default() }
+        Self { reloader: Mutex::new(reloader), writing: Mutex::default(), last_reload: Mutex::default() }
     }
 
     /// Nobody else reads or changes the configuration as long as this is held.
@@ -42,7 +44,7 @@ impl Keeper {
 
     /// The path of the file.
     pub fn file(&self) -> Option<String> {
-        self.reloader.lock().as_ref().map(path)
+        self.reloader.lock().as_ref().map(shown)
     }
 
     /// Changes the list of rules: checks the new one as a whole, writes it to the file, then puts it in force. Returns what
@@ -53,6 +55,9 @@ impl Keeper {
         held: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<T, ApiError>,
     ) -> Result<(T, Option<String>), ApiError> {
+        let _writing = self.writing.lock();
+        let path = self.reloader.lock().as_ref().map(|reloader| reloader.path().to_owned());
+        let file = path.map(|path| HeldFile::take(&path)).transpose().map_err(not_saved)?;
         let mut reloader = self.reloader.lock();
         if let Some(held) = held
             && held != version(&shared.rules())
@@ -64,12 +69,12 @@ impl Keeper {
         let told = change(&mut list)?;
         let rules = list.into_rules();
         RuleSet::compile(&rules, 0, super::mode(shared)).map_err(|errors| bad(&errors))?;
-        let file = match reloader.as_mut() {
+        let file = match reloader.as_mut().zip(file) {
             None => None,
-            Some(reloader) => {
-                let plan = reloader.plan_rules(&rules).map_err(not_saved)?;
+            Some((reloader, file)) => {
+                let plan = reloader.plan_rules(file, &rules).map_err(not_saved)?;
                 reloader.save_rules(plan).map_err(not_saved)?;
-                Some(path(reloader))
+                Some(shown(reloader))
             }
         };
         shared.set_rules(rules).map_err(|errors| bad(&errors))?;
@@ -86,7 +91,7 @@ pub(super) fn version(rules: &[Rule]) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-fn path(reloader: &Reloader) -> String {
+fn shown(reloader: &Reloader) -> String {
     reloader.path().display().to_string()
 }
 
@@ -99,7 +104,7 @@ fn not_saved(error: SaveError) -> ApiError {
     let code = match &error {
         SaveError::Changed(_) => Code::FileChanged,
         SaveError::Bad(_) => Code::BadRule,
-        SaveError::NotWritten { .. } => Code::FileNotWritten,
+        SaveError::Locked { .. } | SaveError::NotWritten { .. } => Code::FileNotWritten,
     };
     ApiError::new(code, error.to_string())
 }

@@ -1,12 +1,12 @@
-//! Many who change the rules at once, through the API and in the file.
+//! Many who change the configuration file at once: through the API, with `weir token`, and by hand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use tokio::sync::RwLock;
 
 use crate::api_kit::*;
 use crate::kit::*;
@@ -16,6 +16,8 @@ const WRITERS: usize = 4;
 const CHANGES: usize = 12;
 /// Changes by hand.
 const BY_HAND: usize = 10;
+/// Who add a token, each in a process of its own.
+const TOKENS: usize = 8;
 
 const RULES: &str =
     "# by hand: 0\n[[rule]]\nname = \"hand\"\nmatch = { table = \"none\" }\ncache = { ttl = \"1m\" }\n";
@@ -54,8 +56,8 @@ fn plan(writer: usize, n: usize, names: &[String]) -> (String, Value, Vec<String
     }
 }
 
-/// Makes its changes, each until it is taken. Nobody writes the file by hand as long as `by_hand` is held.
-async fn writer(weir: &Weir, at: usize, by_hand: &RwLock<()>) -> Vec<Step> {
+/// Makes its changes, each until it is taken.
+async fn writer(weir: &Weir, at: usize) -> Vec<Step> {
     let host = format!("Host: {}\r\n", weir.admin_addr());
     let mut done = Vec::new();
     for n in 0..CHANGES {
@@ -65,9 +67,7 @@ async fn writer(weir: &Weir, at: usize, by_hand: &RwLock<()>) -> Vec<Step> {
             let (line, body, after) = plan(at, n, &before);
             let version = table["version"].as_str().unwrap();
             let headers = format!("{host}Content-Type: application/json\r\nIf-Match: \"{version}\"\r\n");
-            let guard = by_hand.read().await;
             let (status, answer) = request(weir, &line, &headers, &body.to_string()).await;
-            drop(guard);
             match (status, answer["error"]["code"].as_str()) {
                 (200 | 201, None) => {
                     done.push((before, after));
@@ -82,28 +82,58 @@ async fn writer(weir: &Weir, at: usize, by_hand: &RwLock<()>) -> Vec<Step> {
     done
 }
 
-/// Changes the file as an editor does, by another that takes its place, and has it read again.
-async fn hand(weir: &Weir, by_hand: &RwLock<()>) {
+/// The `n`th change by hand: the comment, and the TTL of the rule.
+fn by_hand(text: &str, n: usize) -> String {
+    let old = text.lines().find(|line| line.starts_with("# by hand: ")).unwrap();
+    let text = text.replace(old, &format!("# by hand: {n}"));
+    let at = text.find("name = \"hand\"").unwrap();
+    let (front, rule) = text.split_at(at);
+    let ttl = rule.find("ttl = \"").unwrap() + 7;
+    let end = ttl + rule[ttl..].find('"').unwrap();
+    format!("{front}{}{}m{}", &rule[..ttl], n + 1, &rule[end..])
+}
+
+/// Saves as an editor does that knows nothing of locks, by a file that takes the place of the old one; `false` where that is not the
+/// one that was read, which is then put back.
+fn saved(weir: &Weir, read: &str, text: &str) -> bool {
+    let (new, path) = (weir.home().join("weir.toml~"), weir.home().join("weir.toml"));
+    std::fs::write(&new, text).unwrap();
+    renameat_with(CWD, &new, CWD, &path, RenameFlags::EXCHANGE).unwrap();
+    let same = std::fs::read_to_string(&new).unwrap() == read;
+    if !same {
+        std::fs::rename(&new, &path).unwrap();
+    }
+    same
+}
+
+/// Changes the file with an editor, and has it read again.
+async fn hand(weir: &Weir) {
     let headers = format!("Host: {}\r\nContent-Type: application/json\r\n", weir.admin_addr());
     for n in 1..=BY_HAND {
-        {
-            let _alone = by_hand.write().await;
-            let text = file(weir);
-            let old = text.lines().find(|line| line.starts_with("# by hand: ")).unwrap();
-            let text = text.replace(old, &format!("# by hand: {n}"));
-            let at = text.find("name = \"hand\"").unwrap();
-            let (front, rule) = text.split_at(at);
-            let ttl = rule.find("ttl = \"").unwrap() + 7;
-            let end = ttl + rule[ttl..].find('"').unwrap();
-            let changed = format!("{front}{}{}m{}", &rule[..ttl], n + 1, &rule[end..]);
-            let new = weir.home().join("weir.toml.new");
-            std::fs::write(&new, changed).unwrap();
-            std::fs::rename(&new, weir.home().join("weir.toml")).unwrap();
-        }
+        until("the editor has saved", async || {
+            let read = file(weir);
+            saved(weir, &read, &by_hand(&read, n)).then_some(())
+        })
+        .await;
         // Here the others meet a file that Weir has not read.
         tokio::task::yield_now().await;
         let (status, answer) = request(weir, "POST /api/v1/reload", &headers, "{}").await;
         assert_eq!(status, 200, "{answer}");
+    }
+}
+
+/// Adds tokens, all at once.
+async fn tokens(weir: &Weir) {
+    let file = weir.home().join("weir.toml").display().to_string();
+    let add = |n: usize| {
+        let file = file.clone();
+        tokio::task::spawn_blocking(move || {
+            cli_with(None, &["token", "add", &format!("race-{n}"), "--role", "read", "--config", &file])
+        })
+    };
+    for process in (0..TOKENS).map(add).collect::<Vec<_>>() {
+        let output = process.await.unwrap();
+        assert!(output.status.success(), "{output:?}");
     }
 }
 
@@ -125,13 +155,13 @@ async fn of_many_writers_no_change_is_lost_and_the_file_is_good_at_every_moment(
             reads
         }
     });
-    let by_hand = RwLock::new(());
-    let (one, two, three, four, ()) = tokio::join!(
-        writer(&weir, 0, &by_hand),
-        writer(&weir, 1, &by_hand),
-        writer(&weir, 2, &by_hand),
-        writer(&weir, 3, &by_hand),
-        hand(&weir, &by_hand)
+    let (one, two, three, four, (), ()) = tokio::join!(
+        writer(&weir, 0),
+        writer(&weir, 1),
+        writer(&weir, 2),
+        writer(&weir, 3),
+        hand(&weir),
+        tokens(&weir)
     );
     done.store(true, Ordering::Relaxed);
     assert!(reader.join().unwrap() > 10);
@@ -150,6 +180,9 @@ async fn of_many_writers_no_change_is_lost_and_the_file_is_good_at_every_moment(
     assert_eq!(balance, [(&start[..], -1), (&end[..], 1)].into());
     let config = weir_config::load(&path).unwrap();
     assert_eq!(config.rules.iter().map(|rule| rule.name.clone()).collect::<Vec<_>>(), end, "the file");
+    let tokens: Vec<&str> = config.tokens.iter().map(|token| token.name.as_str()).collect();
+    let lost = (0..TOKENS).map(|n| format!("race-{n}")).find(|name| !tokens.contains(&name.as_str()));
+    assert_eq!(lost, None, "{tokens:?}");
     let last = format!("{}m", BY_HAND + 1);
     assert_eq!(told_json(&weir, &["rules", "show", "hand"])["rule"]["cache"]["ttl"], json!(last));
     assert!(file(&weir).contains(&format!("# by hand: {BY_HAND}\n")), "{}", file(&weir));
