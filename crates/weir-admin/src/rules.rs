@@ -188,7 +188,8 @@ pub struct Changed {
     pub position: Option<usize>,
     /// The file that it was written to; null if Weir was started without one: then the change ends with the process.
     pub file: Option<String>,
-    /// What is good by itself and does nothing where it stands, of all rules.
+    /// What is good by itself and does nothing where it stands, of all rules; before it, where the disk has not confirmed the file, that
+    /// and why.
     pub warnings: Vec<String>,
     /// Sessions that the rule is for, if it is a cache rule, and that cannot be served before they log in again: they have
     /// connections of their own and logged in before there was such a rule.

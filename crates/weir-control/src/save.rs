@@ -36,10 +36,32 @@ pub enum SaveError {
     )]
     Locked { path: PathBuf, folder: PathBuf },
     #[error(
+        "{} is read-only: {source}; nothing was changed. Let the user that Weir runs as write to the file, or edit it and reload",
+        .path.display()
+    )]
+    ReadOnly { path: PathBuf, source: io::Error },
+    #[error(
         "{} cannot be written: {source}; nothing was changed. Let the user that Weir runs as write to the file's folder, \
          or edit the file and reload", .path.display()
     )]
     NotWritten { path: PathBuf, source: io::Error },
+}
+
+/// The file has the new text.
+#[derive(Debug)]
+pub struct Saved {
+    /// What is to be told where the change might not outlast the machine.
+    pub unsure: Option<NotSynced>,
+}
+
+/// The file was replaced, and the disk has not confirmed it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{} was changed, but its folder could not be written to disk ({source}): after a crash of the machine the old text may stand there", .path.display()
+)]
+pub struct NotSynced {
+    path: PathBuf,
+    source: io::Error,
 }
 
 impl Reloader {
@@ -70,11 +92,11 @@ impl Reloader {
     ///
     /// # Errors
     /// When it cannot be written, or not with the owner that it has, or somebody has changed it meanwhile. Then it is as it was.
-    pub fn save_rules(&mut self, plan: RulesPlan) -> Result<(), SaveError> {
-        plan.file.replace(plan.text.as_bytes())?;
+    pub fn save_rules(&mut self, plan: RulesPlan) -> Result<Saved, SaveError> {
+        let saved = plan.file.replace(plan.text.as_bytes())?;
         self.current = plan.config;
         self.written = Some(plan.text);
-        Ok(())
+        Ok(saved)
     }
 
     /// Whether the file is as [`Self::save_rules`] has left it, so that there is nothing to read again.
@@ -92,18 +114,18 @@ impl Reloader {
 pub fn edit_file<T>(
     path: &Path,
     edit: impl Fn(&str, &str) -> Result<(Option<String>, T), Report>,
-) -> Result<T, SaveError> {
+) -> Result<(T, Saved), SaveError> {
     let mut tries = 0;
     loop {
         let file = HeldFile::take(path)?;
         let edited = edit(&path.display().to_string(), file.text());
         let (new, told) = edited.map_err(|report| SaveError::Bad(report.to_string()))?;
-        let Some(new) = new.map(Zeroizing::new) else { return Ok(told) };
+        let Some(new) = new.map(Zeroizing::new) else { return Ok((told, Saved { unsure: None })) };
         tries += 1;
         match file.replace(new.as_bytes()) {
             // An editor was faster: the same is done to what it has saved.
             Err(SaveError::Changed(_)) if tries < TRIES => {}
-            done => return done.map(|()| told),
+            done => return done.map(|saved| (told, saved)),
         }
     }
 }

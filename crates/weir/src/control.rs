@@ -67,17 +67,21 @@ impl Live {
         held: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<String, ApiError>,
     ) -> Result<Changed, ApiError> {
-        let (name, file) = self.keeper.change(&self.shared, held, change)?;
+        let (name, kept) = self.keeper.change(&self.shared, held, change)?;
+        if let Some(why) = &kept.unsure {
+            tracing::warn!(event = "file_not_synced", %why, "a change through the API may not outlast a crash of this machine");
+        }
         tracing::info!(event = "rules_changed", rule = %name, change = what, "rules were changed through the API");
         let rules = self.shared.rules();
         let at = rules.iter().position(|rule| rule.name == name);
         let rule = at.and_then(|at| rules.get(at)).map(std::slice::from_ref).unwrap_or_default();
+        let lints = weir_policy::lint(&rules);
         Ok(Changed {
             position: at.map(|at| at + 1),
             not_served: sessions::not_served(rule, &sessions::seen_for(&self.shared, rule)) as u64,
             rule: name,
-            file,
-            warnings: weir_policy::lint(&rules).iter().map(ToString::to_string).collect(),
+            file: kept.file,
+            warnings: kept.unsure.into_iter().chain(lints.iter().map(ToString::to_string)).collect(),
         })
     }
 }

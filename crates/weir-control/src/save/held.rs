@@ -1,6 +1,6 @@
 //! A configuration file that one at a time may change.
 
-use super::SaveError;
+use super::{NotSynced, SaveError, Saved};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -43,7 +43,7 @@ impl HeldFile {
     /// Waits for others who change the file, and reads it.
     ///
     /// # Errors
-    /// When it cannot be read, or its folder cannot be locked, or not in 5 s.
+    /// When it cannot be read, or is read-only, or its folder cannot be locked, or not in 5 s.
     pub fn take(name: &Path) -> Result<Self, SaveError> {
         let bad = |report: Report| SaveError::Bad(report.to_string());
         // A link stays a link. Why a file cannot be found, the look at it says best.
@@ -59,6 +59,7 @@ impl HeldFile {
             TryLockError::Error(source) => failed(source),
         })?;
         let text = load_file(&path).map_err(bad)?;
+        check_writable(&path).map_err(|source| SaveError::ReadOnly { path: name.to_owned(), source })?;
         Ok(Self { name: name.to_owned(), path, folder, lock, text })
     }
 
@@ -68,11 +69,22 @@ impl HeldFile {
 
     /// Puts a file of another text, but of the same owner and mode, in the place of this one. Whoever reads it meanwhile finds the
     /// old text or the new one.
-    pub(super) fn replace(self, text: &[u8]) -> Result<(), SaveError> {
+    pub(super) fn replace(self, text: &[u8]) -> Result<Saved, SaveError> {
+        self.replace_and(text, File::sync_all)
+    }
+
+    /// The same, where this is how a folder comes to the disk.
+    pub(super) fn replace_and(
+        self,
+        text: &[u8],
+        sync: impl Fn(&File) -> io::Result<()>,
+    ) -> Result<Saved, SaveError> {
         let failed = |source| SaveError::NotWritten { path: self.name.clone(), source };
         let new = self.beside(text).map_err(failed)?;
         self.put(new)?;
-        self.lock.sync_all().map_err(failed)
+        // Everybody reads the new text by now.
+        let unsure = sync(&self.lock).err();
+        Ok(Saved { unsure: unsure.map(|source| NotSynced { path: self.name, source }) })
     }
 
     /// A file with this text and a name of its own in the same folder. While it has not the owner and the mode of the old one,
@@ -148,6 +160,16 @@ impl HeldFile {
         }
         Ok(())
     }
+}
+
+/// A file of mode 0444 is not to be changed, by root neither, whom nothing else would keep from it: who replaces a file need not be
+/// able to write to it.
+fn check_writable(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.permissions().readonly() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "nobody may write to it"));
+    }
+    // Its owner and mode, a file system that is mounted read-only, and the attribute `i`.
+    File::options().write(true).open(path).map(drop)
 }
 
 /// Locks it, or gives up: any program that may read a folder may lock it.

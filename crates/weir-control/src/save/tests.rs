@@ -50,7 +50,7 @@ impl Folder {
         let mut rules = self.reloader.current.rules.clone();
         rules.push(rule(name));
         let plan = self.reloader.plan_rules(HeldFile::take(&self.path())?, &rules)?;
-        self.reloader.save_rules(plan)
+        self.reloader.save_rules(plan).map(drop)
     }
 }
 
@@ -140,6 +140,35 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
     let error = reloader.save_rules(plan).unwrap_err();
     assert!(matches!(error, SaveError::NotWritten { .. }), "{error}");
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), &reloader.current), (FILE, &before));
+}
+
+/// Root may write to any file and the folder is its own: what counts is what the file's mode says.
+#[test]
+fn a_file_that_is_read_only_is_not_changed() {
+    let mut at = Folder::new();
+    for mode in [0o444, 0o400] {
+        fs::set_permissions(at.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let error = at.add("two").unwrap_err();
+        assert!(matches!(error, SaveError::ReadOnly { .. }), "{error}");
+        assert!(error.to_string().contains("nothing was changed"), "{error}");
+        let edited = edit_file(&at.path(), |_, text| Ok((Some(format!("{text}# x")), ())));
+        assert!(matches!(edited, Err(SaveError::ReadOnly { .. })), "{edited:?}");
+        assert_eq!((at.text().as_str(), at.names()), (FILE, vec!["weir.toml".to_owned()]));
+    }
+    fs::set_permissions(at.path(), fs::Permissions::from_mode(0o600)).unwrap();
+    at.add("two").unwrap();
+}
+
+#[test]
+fn a_change_that_the_disk_does_not_confirm_is_told_as_one() {
+    let at = Folder::new();
+    let full = |_: &File| Err(io::Error::from_raw_os_error(5));
+    let saved = HeldFile::take(&at.path()).unwrap().replace_and(b"# new\n", full).unwrap();
+    let told = saved.unsure.unwrap().to_string();
+    assert!(told.contains("was changed, but") && told.contains("Input/output error"), "{told}");
+    assert_eq!(at.text(), "# new\n");
+    let saved = HeldFile::take(&at.path()).unwrap().replace(b"# newer\n").unwrap();
+    assert!(saved.unsure.is_none());
 }
 
 #[test]

@@ -18,6 +18,14 @@ pub struct Keeper {
     last_reload: Mutex<Option<LastReload>>,
 }
 
+/// What became of the file when the rules were changed.
+pub struct Kept {
+    /// `None`: there is none.
+    pub file: Option<String>,
+    /// Why the change might not outlast a crash of the machine.
+    pub unsure: Option<String>,
+}
+
 impl Keeper {
     pub fn new(reloader: Option<Reloader>) -> Self {
         Self { reloader: Mutex::new(reloader), writing: Mutex::default(), last_reload: Mutex::default() }
@@ -48,13 +56,13 @@ impl Keeper {
     }
 
     /// Changes the list of rules: checks the new one as a whole, writes it to the file, then puts it in force. Returns what
-    /// `change` returned, and the file.
+    /// `change` returned, and what became of the file.
     pub fn change<T>(
         &self,
         shared: &Shared,
         held: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<T, ApiError>,
-    ) -> Result<(T, Option<String>), ApiError> {
+    ) -> Result<(T, Kept), ApiError> {
         let _writing = self.writing.lock();
         let path = self.reloader.lock().as_ref().map(|reloader| reloader.path().to_owned());
         let file = path.map(|path| HeldFile::take(&path)).transpose().map_err(not_saved)?;
@@ -69,16 +77,16 @@ impl Keeper {
         let told = change(&mut list)?;
         let rules = list.into_rules();
         RuleSet::compile(&rules, 0, super::mode(shared)).map_err(|errors| bad(&errors))?;
-        let file = match reloader.as_mut().zip(file) {
-            None => None,
+        let kept = match reloader.as_mut().zip(file) {
+            None => Kept { file: None, unsure: None },
             Some((reloader, file)) => {
                 let plan = reloader.plan_rules(file, &rules).map_err(not_saved)?;
-                reloader.save_rules(plan).map_err(not_saved)?;
-                Some(shown(reloader))
+                let saved = reloader.save_rules(plan).map_err(not_saved)?;
+                Kept { file: Some(shown(reloader)), unsure: saved.unsure.map(|unsure| unsure.to_string()) }
             }
         };
         shared.set_rules(rules).map_err(|errors| bad(&errors))?;
-        Ok((told, file))
+        Ok((told, kept))
     }
 }
 
@@ -104,7 +112,9 @@ fn not_saved(error: SaveError) -> ApiError {
     let code = match &error {
         SaveError::Changed(_) => Code::FileChanged,
         SaveError::Bad(_) => Code::BadRule,
-        SaveError::Locked { .. } | SaveError::NotWritten { .. } => Code::FileNotWritten,
+        SaveError::Locked { .. } | SaveError::ReadOnly { .. } | SaveError::NotWritten { .. } => {
+            Code::FileNotWritten
+        }
     };
     ApiError::new(code, error.to_string())
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use weir_auth::{token_hash, token_text};
 use weir_config::{Role, Token, is_plain_name, load_file, tokens_of, with_token, without_token};
-use weir_control::edit_file;
+use weir_control::{Saved, edit_file};
 use zeroize::Zeroizing;
 
 /// The variable that holds a token.
@@ -50,7 +50,8 @@ fn add(name: String, role: Role, file: &TokenFile) -> Result<()> {
     let text = token_text(&random);
     let token = Token { name, role, hash: token_hash(text.as_bytes()) };
     plain(&token.name)?;
-    edit_file(&file.config, |path, old| Ok((Some(with_token(path, old, &token)?), ())))?;
+    let ((), saved) = edit_file(&file.config, |path, old| Ok((Some(with_token(path, old, &token)?), ())))?;
+    warn(&saved);
     if file.json {
         let shown = serde_json::json!({"name": token.name, "role": role.as_str(), "token": text.as_str()});
         return print(&format!("{shown:#}"));
@@ -64,6 +65,12 @@ fn add(name: String, role: Role, file: &TokenFile) -> Result<()> {
         file.config.display()
     );
     print(&text)
+}
+
+fn warn(saved: &Saved) {
+    if let Some(why) = &saved.unsure {
+        eprintln!("warning: {why}");
+    }
 }
 
 /// As the configuration asks for it; the file would be refused otherwise.
@@ -93,11 +100,12 @@ fn list(file: &TokenFile) -> Result<()> {
 }
 
 fn remove(name: &str, file: &TokenFile) -> Result<()> {
-    let there = edit_file(&file.config, |path, old| {
+    let (there, saved) = edit_file(&file.config, |path, old| {
         let new = without_token(path, old, name)?;
         let there = new.is_some();
         Ok((new, there))
     })?;
+    warn(&saved);
     if !there {
         bail!("there is no token `{name}` in {}: `weir token list` shows all", file.config.display());
     }

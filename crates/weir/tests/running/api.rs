@@ -161,7 +161,15 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
     assert!(refused_with(&weir, &two).contains("no_such_key"));
     assert_eq!(file(&weir), broken);
     std::fs::write(&path, &before).unwrap();
-    assert_eq!(names(&weir), ["one"]);
+    // Read-only: also for root, who may write to any file, and into the folder.
+    let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o444);
+    let said = refused_with(&weir, &two);
+    assert!(said.contains("is read-only") && said.contains("nothing was changed"), "{said}");
+    let said = refused_with(&weir, &["token", "add", "three"]);
+    assert!(said.contains("is read-only") && said.contains("nothing was changed"), "{said}");
+    assert_eq!((file(&weir), names(&weir)), (before, vec!["one".to_owned()]));
+    mode(0o600);
     told(&weir, &two);
     assert_eq!(names(&weir), ["one", "two"]);
 }
