@@ -59,6 +59,8 @@ pub enum Code {
     DuplicateRule,
     /// The rules are not those of the version that was named: somebody else has changed them.
     RulesChanged,
+    /// A replacement has to name the version of the rules that it is for, as `If-Match`.
+    VersionNeeded,
     /// The configuration file is not what Weir has read, so it is not written.
     FileChanged,
     /// The body is larger than 1 MiB.
@@ -96,6 +98,7 @@ impl Code {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::DuplicateRule | Self::FileChanged | Self::SendsBinlog => StatusCode::CONFLICT,
             Self::RulesChanged => StatusCode::PRECONDITION_FAILED,
+            Self::VersionNeeded => StatusCode::PRECONDITION_REQUIRED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BadRule | Self::NotReloaded => StatusCode::UNPROCESSABLE_ENTITY,
@@ -123,6 +126,7 @@ impl Code {
             Self::NothingNamed => "nothing_named",
             Self::DuplicateRule => "duplicate_rule",
             Self::RulesChanged => "rules_changed",
+            Self::VersionNeeded => "version_needed",
             Self::FileChanged => "file_changed",
             Self::TooLarge => "too_large",
             Self::NotJson => "not_json",
@@ -168,6 +172,7 @@ mod tests {
             Code::NothingNamed,
             Code::DuplicateRule,
             Code::RulesChanged,
+            Code::VersionNeeded,
             Code::FileChanged,
             Code::TooLarge,
             Code::NotJson,

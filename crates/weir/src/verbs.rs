@@ -125,11 +125,7 @@ impl Asked {
         self.send(Request::api(Method::POST, path).json(body)?)
     }
 
-    fn put(&self, path: &str, body: &impl Serialize) -> Result<Answer> {
-        self.send(Request::api(Method::PUT, path).json(body)?)
-    }
-
-    /// As [`Asked::put`], refused where the rules are of another version by now.
+    /// Refused where the rules are of another version by now.
     fn put_for(&self, version: &str, path: &str, body: &impl Serialize) -> Result<Answer> {
         self.send(Request::api(Method::PUT, path).json(body)?.only_for(version.to_owned()))
     }

@@ -29,6 +29,21 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
+/// The same, where it has to be said: who replaces something has seen what it was. `*` says that any will do.
+pub(super) struct MustMatch(pub Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for MustMatch {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        if !parts.headers.contains_key(IF_MATCH) {
+            let message = "say which rules this is for: send the ETag of /rules as If-Match, or `*` for any";
+            return Err(ApiError::new(Code::VersionNeeded, message));
+        }
+        IfMatch::from_request_parts(parts, state).await.map(|IfMatch(held)| Self(held))
+    }
+}
+
 /// A JSON body. A web page may send a form to any address, but not with this type of content unless that address
 /// agrees, and this one does not. The log tells nothing of it by itself: there may be literals in it.
 pub(super) struct Body<T>(pub T);

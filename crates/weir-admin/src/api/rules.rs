@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 
-use super::input::{Body, IfMatch};
+use super::input::{Body, IfMatch, MustMatch};
 use super::{Controls, blocking};
 use crate::access;
 use crate::error::{ApiError, ErrorBody};
@@ -75,10 +75,10 @@ pub(super) async fn show(
     blocking(control, move |control| control.rule(&name)).await
 }
 
-/// Puts a rule in the place of another.
+/// Puts a rule in the place of another, in the list of rules that whoever asks has seen.
 #[utoipa::path(
     put, path = "/rules/{name}", tag = "rules", operation_id = "replace_rule",
-    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "the `version` of the rules that this is for")),
+    params(("name" = String, Path), ("If-Match" = String, Header, description = "the `version` of the rules that this is for, or `*`")),
     request_body = RuleText,
     responses(
         (status = 200, body = Changed),
@@ -86,13 +86,14 @@ pub(super) async fn show(
         (status = 409, description = "`duplicate_rule`, `file_changed`", body = ErrorBody),
         (status = 412, description = "`rules_changed`", body = ErrorBody),
         (status = 422, description = "`bad_rule`", body = ErrorBody),
+        (status = 428, description = "`version_needed`", body = ErrorBody),
         (status = 500, description = "`file_not_written`", body = ErrorBody),
     )
 )]
 pub(super) async fn replace(
     State(control): State<Controls>,
     Path(name): Path<String>,
-    IfMatch(held): IfMatch,
+    MustMatch(held): MustMatch,
     Body(new): Body<RuleText>,
 ) -> Result<Json<Changed>, ApiError> {
     told(new.rule.as_ref(), None);

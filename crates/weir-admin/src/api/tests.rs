@@ -34,7 +34,8 @@ impl Api {
     }
 
     async fn ask(&self, method: Method, path: &str, body: impl Into<Body>) -> (u16, Value) {
-        let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:6034");
+        let request = Request::builder().method(&method).uri(path).header("host", "127.0.0.1:6034");
+        let request = if method == Method::PUT { request.header("if-match", "\"v1\"") } else { request };
         self.send(request.header("content-type", "application/json").body(body.into()).unwrap()).await
     }
 
@@ -121,6 +122,30 @@ async fn what_is_refused_says_so_with_a_word() {
         assert_eq!(api.refused(method, path, body).await, (status, code.to_owned()), "{path} {body}");
     }
     assert_eq!(api.asked(), Vec::<String>::new());
+}
+
+/// Nobody puts something in the place of what he has not seen.
+#[tokio::test]
+async fn a_replacement_says_what_it_is_for() {
+    let api = Api::new();
+    let put = |held: Option<&str>| {
+        let request = Request::builder().method(Method::PUT).uri("/rules/one").header("host", "localhost");
+        let request = held.into_iter().fold(request, |request, held| request.header("if-match", held));
+        let request = request.header("content-type", "application/json");
+        request.body(Body::from(r#"{"toml": "x"}"#)).unwrap()
+    };
+    let (status, body) = api.send(put(None)).await;
+    assert_eq!((status, &body["error"]["code"]), (428, &json!("version_needed")));
+    assert_eq!(api.asked(), Vec::<String>::new());
+    for held in ["\"v1\"", "*"] {
+        assert_eq!(api.send(put(Some(held))).await.0, 200, "{held}");
+    }
+    let document = serde_json::to_value(openapi()).unwrap();
+    let operation = &document["paths"]["/rules/{name}"]["put"];
+    let held =
+        operation["parameters"].as_array().unwrap().iter().find(|it| it["name"] == "If-Match").unwrap();
+    assert_eq!(held["required"], json!(true));
+    assert!(operation["responses"].get("428").is_some());
 }
 
 #[tokio::test]

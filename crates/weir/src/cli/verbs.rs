@@ -80,6 +80,9 @@ pub enum RulesVerb {
         old: String,
         #[command(flatten)]
         rule: RuleArgs,
+        /// Only if the rules are still those of this `version`, as `weir rules list --json` tells it; without it, those of this moment
+        #[arg(long, value_name = "VERSION")]
+        if_version: Option<String>,
         #[command(flatten)]
         at: At,
     },

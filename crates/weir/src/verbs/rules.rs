@@ -24,12 +24,14 @@ pub fn run(verb: RulesVerb) -> Result<()> {
             let new = of_digest(rule, &asked)?.into_new(place.given())?;
             asked.post("/rules", &new)?.show(|done| changed("added", done))
         }
-        RulesVerb::Replace { old, rule, at } => {
+        RulesVerb::Replace { old, rule, if_version, at } => {
             let asked = Asked::new(&at)?;
+            let seen = || Ok::<_, anyhow::Error>(asked.get("/rules")?.read::<RuleTable>()?.version);
+            let version = if_version.map_or_else(seen, Ok)?;
             let new = of_digest(rule, &asked)?.into_new(None)?;
             let new = RuleText { rule: new.rule, toml: new.toml };
             let done = format!("put in the place of {old}");
-            asked.put(&path(&old), &new)?.show(|rule| changed(&done, rule))
+            asked.put_for(&version, &path(&old), &new)?.show(|rule| changed(&done, rule))
         }
         RulesVerb::Edit { edit, at } => super::edit::run(edit, &at),
         RulesVerb::Move { name, place, at } => {

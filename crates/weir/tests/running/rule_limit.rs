@@ -208,7 +208,8 @@ async fn a_rate_counts_hits_of_the_cache_and_a_place_is_not_needed_for_them() {
             let more = rules.replace("4/h", "1000000/s");
             assert_eq!(row(&mut client, "SELECT 1").await, "1");
             let body = serde_json::json!({ "toml": more }).to_string();
-            let headers = format!("Host: {}\r\nContent-Type: application/json\r\n", weir.admin_addr());
+            let headers =
+                format!("Host: {}\r\nContent-Type: application/json\r\nIf-Match: *\r\n", weir.admin_addr());
             let (status, answer) =
                 crate::api_kit::request(&weir, "PUT /api/v1/rules/few", &headers, &body).await;
             assert_eq!(status, 200, "{answer}");

@@ -155,10 +155,20 @@ async fn of_two_who_change_the_rules_the_second_is_told() {
         assert_eq!((status, &answer["error"]["code"]), (412, &json!("rules_changed")), "{line}");
     }
     assert_eq!(names(&weir), ["one"]);
+    // Who replaces a rule has to say which rules he has seen.
+    let (status, answer) = request(&weir, "PUT /api/v1/rules/one", &host, &add("two")).await;
+    assert_eq!((status, &answer["error"]["code"]), (428, &json!("version_needed")));
+    let replace = ["rules", "replace", "one", "--name", "two", "--ttl", "1m", "--if-version"];
+    let said = refused_with(&weir, &[&replace[..], &[&first]].concat());
+    assert!(said.contains("somebody else has changed the rules meanwhile"), "{said}");
+    assert_eq!(names(&weir), ["one"]);
     let (status, answer) =
         request(&weir, "DELETE /api/v1/rules/one", &format!("{host}If-Match: W/x\r\n"), "").await;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")));
     let held = format!("{host}If-Match: \"{second}\"\r\n");
     assert_eq!(request(&weir, "DELETE /api/v1/rules/one", &held, "").await.0, 200);
     assert_eq!(version().await, first, "the same rules have the same version");
+    assert_eq!(request(&weir, "POST /api/v1/rules", &host, &add("one")).await.0, 201);
+    told(&weir, &[&replace[..], &[&version().await]].concat());
+    assert_eq!(names(&weir), ["two"]);
 }
