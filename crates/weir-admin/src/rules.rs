@@ -139,7 +139,7 @@ pub struct RuleText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"name": "stories", "match": {"table": "stories"}, "cache": {"ttl": "30s"}}))]
     pub rule: Option<Value>,
-    /// The rule as it stands in `weir.toml`, with `[[rule]]` above it or without.
+    /// The rule as it stands in `weir.toml`, with `[[rule]]` above it or without. Its comments go into the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toml: Option<String>,
 }
@@ -152,7 +152,7 @@ pub struct NewRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"name": "stories", "match": {"table": "stories"}, "cache": {"ttl": "30s"}}))]
     pub rule: Option<Value>,
-    /// The rule as it stands in `weir.toml`, with `[[rule]]` above it or without.
+    /// The rule as it stands in `weir.toml`, with `[[rule]]` above it or without. Its comments go into the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toml: Option<String>,
     /// Without it, the rule becomes the last one.

@@ -1,12 +1,14 @@
 //! From rules back to TOML, for what is changed while Weir runs.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
+use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, Value, value};
 use weir_model::rule::{CacheMode, CacheRule, CacheShare, LimitRule, Ratio, Rule, RuleMatch};
 
 use crate::report::Report;
 use crate::units::duration_text;
+use places::Part;
 
 /// A rule as it stands in `weir.toml`: `[[rule]]` and its keys, without those that have their default.
 pub fn rule_text(rule: &Rule) -> String {
@@ -17,63 +19,109 @@ pub fn rule_text(rule: &Rule) -> String {
     document.to_string()
 }
 
-/// The text of a configuration with other rules. A rule that did not change keeps its text and its comments, and so
-/// does everything that is no rule. `old` are the rules of `text`, `new` those that take their place.
+/// The text of a configuration with other rules. Rules keep their places as far as these are the same, their layout and their
+/// comments; of one that changed the values change that did, and everything that is no rule stays as it is. `old` are the rules of
+/// `text`, `new` those that take their place, and `sent` the text of one of these, whose comments come with it.
 ///
 /// # Errors
 /// When `text` is not TOML, or its rules are not `old`: someone has changed the file, and it has to be read first.
-pub fn with_rules(name: &str, text: &str, old: &[Rule], new: &[Rule]) -> Result<String, Report> {
+pub fn with_rules(
+    name: &str,
+    text: &str,
+    old: &[Rule],
+    new: &[Rule],
+    sent: Option<&str>,
+) -> Result<String, Report> {
     let changed =
         || Report::about(name, "the file has changed since it was read", "reload it, then try again");
     let mut document: DocumentMut = text.parse().map_err(|_| changed())?;
-    let before: Vec<Table> = match document.get("rule") {
-        None => Vec::new(),
-        Some(Item::ArrayOfTables(tables)) => tables.iter().cloned().collect(),
-        Some(Item::Value(Value::Array(items))) => {
-            items.iter().filter_map(Value::as_inline_table).map(|item| item.clone().into_table()).collect()
-        }
-        Some(_) => return Err(changed()),
-    };
+    let before = rules_of(&document).ok_or_else(changed)?;
     let named = |table: &Table, rule: &Rule| {
         table.get("name").and_then(Item::as_str).is_some_and(|name| name == rule.name)
     };
     if before.len() != old.len() || !before.iter().zip(old).all(|(table, rule)| named(table, rule)) {
         return Err(changed());
     }
-    let kept = |rule: &Rule| {
-        let mut pairs = old.iter().zip(&before);
-        pairs.find(|(was, _)| *was == rule).map(|(_, table)| table.clone())
+    let sent = sent.and_then(table_of);
+    if old == new && sent.is_none() {
+        return Ok(text.to_owned());
+    }
+    let from = origins(old, new);
+    let part = |(rule, from): (&Rule, Option<usize>)| {
+        let sent = sent.as_ref().filter(|sent| named(sent, rule));
+        let was = from.and_then(|from| Some((old.get(from)?, before.get(from)?)));
+        let table = match (was, sent) {
+            (Some((was, there)), sent) => changed_table(there, was, rule, sent),
+            (None, Some(sent)) => sent.clone(),
+            (None, None) => table(rule),
+        };
+        Part { table, from }
     };
-    let mut tables: Vec<Table> = new.iter().map(|rule| kept(rule).unwrap_or_else(|| table(rule))).collect();
-    // Tables are written in the order of their places, so what is moved and what is new take places one by one.
-    let place = before.iter().filter_map(Table::position).min();
-    let place = place.unwrap_or_else(|| last_position(document.as_table()) + 1);
-    for table in &mut tables {
-        set_position(table, place);
-    }
+    let parts = new.iter().zip(from).map(part).collect();
     document.remove("rule");
-    if !tables.is_empty() {
-        document.insert("rule", Item::ArrayOfTables(tables.into_iter().collect()));
-    }
-    Ok(document.to_string())
+    places::place(&mut document, &before, parts);
+    let written = document.to_string();
+    // Where the first line has gone, there may be a blank one in its place.
+    Ok(if text.starts_with('\n') { written } else { written.trim_start_matches('\n').to_owned() })
 }
 
-fn last_position(table: &Table) -> isize {
-    let below = table.iter().flat_map(|(_, item)| match item {
-        Item::Table(table) => vec![last_position(table)],
-        Item::ArrayOfTables(tables) => tables.iter().map(last_position).collect(),
-        _ => Vec::new(),
-    });
-    below.chain(table.position()).max().unwrap_or(0)
+/// Which of the old rules each of the new ones was: that of its name, or the one whose place it has taken.
+fn origins(old: &[Rule], new: &[Rule]) -> Vec<Option<usize>> {
+    let places: HashMap<&str, usize> = old.iter().map(|rule| rule.name.as_str()).zip(0..).collect();
+    let names: HashSet<&str> = new.iter().map(|rule| rule.name.as_str()).collect();
+    let renamed = |at: usize| {
+        let was = old.get(at).filter(|_| old.len() == new.len())?;
+        (!names.contains(was.name.as_str())).then_some(at)
+    };
+    let origin = |(rule, at): (&Rule, usize)| places.get(rule.name.as_str()).copied().or_else(|| renamed(at));
+    new.iter().zip(0..).map(origin).collect()
 }
 
-/// A table and those in it, which follow it.
-fn set_position(table: &mut Table, place: isize) {
-    table.set_position(Some(place));
-    for (_, item) in table.iter_mut() {
-        if let Item::Table(inner) = item {
-            set_position(inner, place);
+/// The tables of the rules; `None` where `rule` is something else.
+fn rules_of(document: &DocumentMut) -> Option<Vec<Table>> {
+    let in_list = |item: &Value| {
+        let mut table = item.as_inline_table()?.clone().into_table();
+        let above = item.decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+        let comments = above.lines().map(str::trim).filter(|line| line.starts_with('#'));
+        let comments: String = comments.map(|line| format!("{line}\n")).collect();
+        table.decor_mut().set_prefix(format!("\n{comments}"));
+        Some(table)
+    };
+    match document.get("rule") {
+        None => Some(Vec::new()),
+        Some(Item::ArrayOfTables(tables)) => Some(tables.iter().cloned().collect()),
+        Some(Item::Value(Value::Array(items))) => {
+            let mut tables: Vec<Table> = items.iter().filter_map(in_list).collect();
+            let above = document.key("rule").and_then(|key| key.leaf_decor().prefix()?.as_str());
+            if let (Some(first), Some(above)) = (tables.first_mut(), above.filter(|it| it.contains('#'))) {
+                let own = places::prefix(first).to_owned();
+                first.decor_mut().set_prefix(format!("\n{}{own}", above.trim_start()));
+            }
+            Some(tables)
         }
+        Some(_) => None,
+    }
+}
+
+/// A table with what the rule in it has become.
+fn changed_table(there: &Table, was: &Rule, rule: &Rule, sent: Option<&Table>) -> Table {
+    let mut there = there.clone();
+    if was != rule {
+        merge::merge(&mut there, &table(was), &table(rule));
+    }
+    if let Some(sent) = sent {
+        merge::comment_header(&mut there, sent);
+        merge::comment(&mut there, sent);
+    }
+    there
+}
+
+/// The one table in the text of a rule, with `[[rule]]` above it or without.
+fn table_of(text: &str) -> Option<Table> {
+    let document: DocumentMut = text.parse().ok()?;
+    match document.get("name") {
+        Some(_) => Some(document.as_table().clone()),
+        None => rules_of(&document)?.into_iter().next(),
     }
 }
 
@@ -171,6 +219,8 @@ fn limit(rule: &LimitRule) -> InlineTable {
 
 pub use tokens::{tokens_of, with_token, without_token};
 
+mod merge;
+mod places;
 #[cfg(test)]
 mod tests;
 mod tokens;

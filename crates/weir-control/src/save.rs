@@ -65,11 +65,17 @@ pub struct NotSynced {
 }
 
 impl Reloader {
-    /// Puts other rules into the text of the file, which is this Reloader's, and checks all of it. Nothing has changed yet.
+    /// Puts other rules into the text of the file, which is this Reloader's, and checks all of it. Nothing has changed yet. `sent` is the
+    /// text of one of the rules, where there may be comments in it.
     ///
     /// # Errors
     /// When the file is not what is in force as far as rules are concerned, or would be bad with the new ones.
-    pub fn plan_rules(&self, file: HeldFile, rules: &[Rule]) -> Result<RulesPlan, SaveError> {
+    pub fn plan_rules(
+        &self,
+        file: HeldFile,
+        rules: &[Rule],
+        sent: Option<&str>,
+    ) -> Result<RulesPlan, SaveError> {
         let changed = |_| SaveError::Changed(self.path.clone());
         let there =
             load_text(&self.path, file.text()).map_err(|report| SaveError::Bad(report.to_string()))?;
@@ -77,7 +83,7 @@ impl Reloader {
             return Err(SaveError::Changed(self.path.clone()));
         }
         let name = self.path.display().to_string();
-        let text = with_rules(&name, file.text(), &there.rules, rules).map_err(changed)?;
+        let text = with_rules(&name, file.text(), &there.rules, rules, sent).map_err(changed)?;
         let text = Zeroizing::new(text);
         let new = load_text(&self.path, &text).map_err(|report| SaveError::Bad(report.to_string()))?;
         if new.rules != rules {

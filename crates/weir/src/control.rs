@@ -65,9 +65,10 @@ impl Live {
         &self,
         what: &'static str,
         held: Option<&str>,
+        sent: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<String, ApiError>,
     ) -> Result<Changed, ApiError> {
-        let (name, kept) = self.keeper.change(&self.shared, held, change)?;
+        let (name, kept) = self.keeper.change(&self.shared, held, sent, change)?;
         if let Some(why) = &kept.unsure {
             tracing::warn!(event = "file_not_synced", %why, "a change through the API may not outlast a crash of this machine");
         }
@@ -110,7 +111,7 @@ impl Control for Live {
     fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError> {
         let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
         let place = rules::place(new.place.as_ref().unwrap_or(&Place::Last));
-        self.change("added", held, move |list| {
+        self.change("added", held, new.toml.as_deref(), move |list| {
             let name = rule.name.clone();
             list.add(rule, &place).map_err(rules::refused)?;
             Ok(name)
@@ -119,7 +120,7 @@ impl Control for Live {
 
     fn replace(&self, name: &str, new: &RuleText, held: Option<&str>) -> Result<Changed, ApiError> {
         let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
-        self.change("replaced", held, move |list| {
+        self.change("replaced", held, new.toml.as_deref(), move |list| {
             let new_name = rule.name.clone();
             list.replace(name, rule).map_err(rules::refused)?;
             Ok(new_name)
@@ -128,7 +129,7 @@ impl Control for Live {
     }
 
     fn move_to(&self, name: &str, place: &Place, held: Option<&str>) -> Result<Changed, ApiError> {
-        self.change("moved", held, |list| {
+        self.change("moved", held, None, |list| {
             list.move_to(name, &rules::place(place)).map_err(rules::refused)?;
             Ok(name.to_owned())
         })
@@ -136,7 +137,7 @@ impl Control for Live {
     }
 
     fn remove(&self, name: &str, held: Option<&str>) -> Result<Changed, ApiError> {
-        self.change("removed", held, |list| {
+        self.change("removed", held, None, |list| {
             list.remove(name).map_err(rules::refused)?;
             Ok(name.to_owned())
         })

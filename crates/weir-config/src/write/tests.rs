@@ -1,5 +1,6 @@
 use super::*;
 use crate::parse_rule;
+use proptest::strategy::Strategy;
 
 fn read(text: &str) -> Rule {
     parse_rule("rule", text).unwrap_or_else(|report| panic!("{text}\n{report}"))
@@ -76,7 +77,8 @@ fn rules(text: &str) -> Vec<Rule> {
 }
 
 fn written(new: &[Rule]) -> String {
-    let text = with_rules("weir.toml", FILE, &rules(FILE), new).unwrap_or_else(|report| panic!("{report}"));
+    let text =
+        with_rules("weir.toml", FILE, &rules(FILE), new, None).unwrap_or_else(|report| panic!("{report}"));
     assert_eq!(rules(&text), new, "{text}");
     for kept in ["# the server\n[[server]]\nname = \"db1\" # one\n", "# logs\n[log]\nlevel = \"warn\"\n"] {
         assert!(text.contains(kept), "{text}");
@@ -103,6 +105,7 @@ fn a_file_keeps_what_did_not_change() {
     changed.continues = true;
     let text = written(&[a.clone(), changed]);
     assert!(text.contains("# about a\n") && text.contains("continue = true\n"), "{text}");
+    assert!(text.contains("# inside b\n[rule.match]\ntable = \"t\"\n"), "{text}");
     written(&[c]);
 }
 
@@ -110,23 +113,240 @@ fn a_file_keeps_what_did_not_change() {
 fn rules_are_written_where_there_were_none_or_in_a_list() {
     let server = "[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n";
     let new = [read(RULES[0]), read(RULES[1])];
-    let text = with_rules("weir.toml", server, &[], &new).unwrap_or_else(|report| panic!("{report}"));
+    let text = with_rules("weir.toml", server, &[], &new, None).unwrap_or_else(|report| panic!("{report}"));
     assert!(text.starts_with(server));
     assert_eq!(rules(&text), new);
-    let list = format!("rule = [{{ name = \"x\", match = {{ user = \"u\" }} }}]\n{server}");
+    let list =
+        format!("# all\nrule = [\n  # x\n  {{ name = \"x\", match = {{ user = \"u\" }} }},\n]\n{server}");
     let mut new = rules(&list);
     new.push(read(RULES[1]));
     let text =
-        with_rules("weir.toml", &list, &rules(&list), &new).unwrap_or_else(|report| panic!("{report}"));
+        with_rules("weir.toml", &list, &rules(&list), &new, None).unwrap_or_else(|report| panic!("{report}"));
     assert_eq!(rules(&text), new, "{text}");
+    assert!(text.contains("# all\n\n# x\n[[rule]]\nname = \"x\"\n"), "{text}");
 }
 
 #[test]
 fn a_file_that_has_changed_is_not_written() {
     let old = rules(FILE);
     for text in ["not toml", "rule = 1", &FILE.replace("name = \"a\"", "name = \"z\""), ""] {
-        let report = with_rules("weir.toml", text, &old, &[]).map(drop);
+        let report = with_rules("weir.toml", text, &old, &[], None).map(drop);
         assert!(report.is_err_and(|report| report.to_string().contains("has changed")), "{text}");
+    }
+}
+
+const SERVER: &str = "[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n\n";
+
+/// The file with other rules, whose text is read back as these.
+fn with(file: &str, new: &[Rule], sent: Option<&str>) -> String {
+    let text =
+        with_rules("weir.toml", file, &rules(file), new, sent).unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(rules(&text), new, "{text}");
+    text
+}
+
+/// Texts, each with what comes in its place.
+type Instead<'t> = &'t [(&'t str, &'t str)];
+
+#[test]
+fn of_a_rule_that_changed_only_that_is_written() {
+    type Change = fn(&mut Rule);
+    let cases: &[(&str, Change, Instead<'_>)] = &[
+        (
+            "# about a\n[[rule]] # one\n# its name\nname = \"a\" # first\nmatch = {table=\"t\"}  # which\n\
+             # how long\ncache = { ttl   =   \"1h\",soft_ttl=\"30m\" } # not longer\n",
+            |rule| rule.cache.as_mut().unwrap().ttl = Duration::from_secs(7200),
+            &[("\"1h\"", "\"2h\"")],
+        ),
+        (
+            "# about a\n[[rule]]\nname = \"a\"\nmatch = {table=\"t\"} # which\ncache = {ttl=\"1h\", soft_ttl=\"30m\"} # short\n",
+            |rule| {
+                rule.cache.as_mut().unwrap().soft_ttl = None;
+                rule.matches.user = Some("app".to_owned());
+                rule.continues = true;
+            },
+            &[
+                ("{table=\"t\"} # which", "{ table = \"t\", user = \"app\" } # which"),
+                ("{ttl=\"1h\", soft_ttl=\"30m\"} # short", "{ ttl = \"1h\" } # short\ncontinue = true"),
+            ],
+        ),
+        (
+            "[[rule]]\nname = \"a\"\n# inside\n[rule.match] # it\ntable = \"t\" # which\n\n[rule.cache]\n# minutes\nttl = \"90m\" # or so\nviews = false\n",
+            |rule| rule.matches.table = weir_model::rule::TableMatch::parse("s.u"),
+            &[("\"t\" # which", "\"s.u\" # which")],
+        ),
+        (
+            "[[rule]]\nname = \"a\"\n# inside\n[rule.match] # it\ntable = \"t\" # which\n\n[rule.cache]\n# minutes\nttl = \"90m\" # or so\nviews = false\n",
+            |rule| {
+                rule.cache = None;
+                rule.deny = Some("no".to_owned());
+            },
+            &[
+                ("\n[rule.cache]\n# minutes\nttl = \"90m\" # or so\nviews = false\n", ""),
+                ("name = \"a\"\n", "name = \"a\"\ndeny = \"no\"\n"),
+            ],
+        ),
+        (
+            "[[rule]]\nname = \"a\" # first\nmatch.table = \"t\"\n# long\ncache.ttl = \"1h\" # very\ntimeout = \"\"\"\n5s\"\"\" # soon\n",
+            |rule| {
+                rule.name = "z".to_owned();
+                rule.matches.table = None;
+                rule.cache.as_mut().unwrap().ttl = Duration::from_secs(1);
+            },
+            &[("\"a\"", "\"z\""), ("match.table = \"t\"", "match = {}"), ("\"1h\"", "\"1s\"")],
+        ),
+    ];
+    for (text, change, expected) in cases {
+        let file = format!("{SERVER}{text}\n# the end\n");
+        let mut new = rules(&file);
+        change(&mut new[0]);
+        let expected = expected.iter().fold(file.clone(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        });
+        assert_eq!(with(&file, &new, None), expected);
+    }
+}
+
+const APART: &str = "# --- cache rules
+
+# about a
+[[rule]]
+name = \"a\"
+match = {}
+
+# about b
+[[rule]]
+name = \"b\"
+match = {}
+
+[log] # logs
+level = \"warn\"
+
+# --- the others
+
+# about c
+[[rule]]
+name = \"c\"
+match = {}
+
+# the end
+";
+
+#[test]
+fn headings_and_rules_that_stand_apart_stay_where_they_are() {
+    let [a, b, c] =
+        ["a", "b", "c"].map(|name| format!("# about {name}\n[[rule]]\nname = \"{name}\"\nmatch = {{}}\n"));
+    let x = "[[rule]]\nname = \"x\"\nmatch = {}\n";
+    let own = |name: &str| read(&format!("name = \"{name}\"\nmatch = {{}}\n"));
+    let cases: [(&[&str], Instead<'_>); 9] = [
+        (&["b", "c"], &[(&format!("{a}\n"), "")]),
+        (&["a", "c"], &[(&format!("{b}\n"), "")]),
+        (&["a", "b"], &[(&format!("{c}\n"), "")]),
+        (&["c"], &[(&format!("{a}\n{b}\n"), "")]),
+        (&[], &[(&format!("{a}\n{b}\n"), ""), (&format!("{c}\n"), "")]),
+        (&["b", "c", "a"], &[(&format!("{a}\n"), ""), (&c, &format!("{c}\n{a}"))]),
+        (&["x", "a", "b", "c"], &[(&a, &format!("{x}\n{a}"))]),
+        (&["a", "b", "x", "c"], &[(&b, &format!("{b}\n{x}"))]),
+        (&["a", "b", "c", "x"], &[(&c, &format!("{c}\n{x}"))]),
+    ];
+    for (names, expected) in cases {
+        let new: Vec<Rule> = names.iter().map(|name| own(name)).collect();
+        let file = format!("{SERVER}{APART}");
+        let expected = expected.iter().fold(file.clone(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        });
+        let text = with(&file, &new, None);
+        assert_eq!(text, expected, "{names:?}");
+        // And back: what was not taken away has not gone.
+        let back = with(&text, &rules(&file), None);
+        for kept in [
+            "# --- cache rules\n\n",
+            "[log] # logs\nlevel = \"warn\"\n",
+            "# --- the others\n\n",
+            "# the end\n",
+        ] {
+            assert!(back.contains(kept), "{back}");
+        }
+    }
+    // Nothing stands before the first one.
+    let first = format!("{a}\n{b}\n{SERVER}");
+    assert_eq!(with(&first, &[own("b")], None), format!("{b}\n{SERVER}"));
+    assert_eq!(with(&first, &[own("x"), own("a"), own("b")], None), format!("{x}\n{first}"));
+}
+
+#[test]
+fn the_comments_of_a_text_that_is_sent_go_into_the_file() {
+    let file = format!("{SERVER}{APART}");
+    let sent = "# new\n[[rule]] # x\n# named\nname = \"x\"\n# all\n[rule.match] # of it\nuser = \"u\" # me\n";
+    let mut new = rules(&file);
+    new.push(read(sent));
+    let text = with(&file, &new, Some(sent));
+    assert!(text.contains(&format!("match = {{}}\n\n{sent}")), "{text}");
+    // To those of a rule that is there, whose others stay.
+    let sent = "name = \"a\"\nmatch = { user = \"u\" } # me\n# not now\ndeny = \"no\"\n";
+    let mut new = rules(&file);
+    new[0] = read(sent);
+    let text = with(&file, &new, Some(sent));
+    assert!(
+        text.contains(&format!("# --- cache rules\n\n# about a\n[[rule]]\n{sent}\n# about b\n")),
+        "{text}"
+    );
+    let again = "# about it\n[[rule]]\nname = \"a\"\nmatch = { user = \"v\" }\ndeny = \"no\" # never\n";
+    let before = text;
+    let mut new = rules(&before);
+    new[0] = read(again);
+    let text = with(&before, &new, Some(again));
+    let expected = "# --- cache rules\n\n# about it\n[[rule]]\nname = \"a\"\nmatch = { user = \"v\" } # me\n# not now\ndeny = \"no\" # never\n";
+    assert!(text.contains(expected), "{text}");
+    // A comment alone is a change, too.
+    let alone = with(&file, &rules(&file), Some("name = \"c\" # really\nmatch = {}\n"));
+    assert_eq!(alone, file.replace("name = \"c\"", "name = \"c\" # really"));
+}
+
+proptest::proptest! {
+    /// Whatever becomes of the rules, the file says it, and says of the rest what it said.
+    #[test]
+    fn any_list_of_rules_is_written(
+        (names, changed) in (
+            proptest::sample::subsequence((0..9).collect::<Vec<usize>>(), 0..9).prop_shuffle(),
+            proptest::collection::vec(proptest::bool::ANY, 9),
+        ),
+    ) {
+        use std::fmt::Write;
+        let mut file = SERVER.to_owned();
+        for n in 0..6 {
+            let heading = if n % 2 == 0 { format!("# heading {n}\n\n") } else { String::new() };
+            let body = match n % 3 {
+                0 => format!("match = {{ table = \"t{n}\" }} # inside {n}\ncache = {{ ttl = \"90m\" }}\n"),
+                1 => format!("[rule.match] # inside {n}\ntable = \"t{n}\"\n\n[rule.cache]\nttl = \"90m\"\n"),
+                _ => format!("match.table = \"t{n}\" # inside {n}\ncache.ttl = \"90m\"\n"),
+            };
+            write!(file, "{heading}# about {n}\n[[rule]]\nname = \"r{n}\"\n{body}\n").unwrap();
+            file.push_str(match n {
+                1 => "# of logs\n[log] # logs\nlevel = \"warn\"\n\n",
+                3 => "[limits]\nmax_clients = 7 # few\n\n",
+                _ => "",
+            });
+        }
+        let rule = |n: usize| {
+            let mut rule = read(&format!("name = \"r{n}\"\nmatch = {{ table = \"t{n}\" }}\ncache = {{ ttl = \"90m\" }}\n"));
+            if changed[n] {
+                rule.matches.user = Some("u".to_owned());
+                rule.cache.as_mut().unwrap().ttl = Duration::from_secs(1);
+            }
+            rule
+        };
+        let new: Vec<Rule> = names.iter().map(|n| rule(*n)).collect();
+        let text = with(&file, &new, None);
+        for kept in ["# of logs\n[log] # logs\nlevel = \"warn\"\n", "[limits]\nmax_clients = 7 # few\n", "# heading 0\n", "# heading 2\n", "# heading 4\n"] {
+            proptest::prop_assert!(text.contains(kept), "{kept}{text}");
+        }
+        for n in names.into_iter().filter(|n| *n < 6) {
+            let own = format!("# about {n}\n[[rule]]\nname = \"r{n}\"\n");
+            proptest::prop_assert!(text.contains(&own) && text.contains(&format!("# inside {n}\n")), "{text}");
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub fn with_token(name: &str, text: &str, token: &Token) -> Result<String, Repor
     table.insert("name", value(&token.name));
     table.insert("role", value(token.role.as_str()));
     table.insert("hash", value(token.hash.to_string()));
-    let place = super::last_position(document.as_table()) + 1;
+    let place = super::places::last_position(document.as_table()) + 1;
     table.decor_mut().set_prefix("\n");
     table.set_position(Some(place));
     let item = document.entry("token").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));

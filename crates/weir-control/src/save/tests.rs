@@ -49,7 +49,7 @@ impl Folder {
     fn add(&mut self, name: &str) -> Result<(), SaveError> {
         let mut rules = self.reloader.current.rules.clone();
         rules.push(rule(name));
-        let plan = self.reloader.plan_rules(HeldFile::take(&self.path())?, &rules)?;
+        let plan = self.reloader.plan_rules(HeldFile::take(&self.path())?, &rules, None)?;
         self.reloader.save_rules(plan).map(drop)
     }
 }
@@ -136,7 +136,7 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
     let mut reloader = Reloader::new(path.clone(), load(&path).unwrap());
     let before = reloader.current.clone();
     let rules = [&before.rules[..], &[rule("two")]].concat();
-    let plan = reloader.plan_rules(HeldFile::take(&path).unwrap(), &rules).unwrap();
+    let plan = reloader.plan_rules(HeldFile::take(&path).unwrap(), &rules, None).unwrap();
     let error = reloader.save_rules(plan).unwrap_err();
     assert!(matches!(error, SaveError::NotWritten { .. }), "{error}");
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), &reloader.current), (FILE, &before));
@@ -178,7 +178,7 @@ fn what_an_editor_saves_meanwhile_is_not_written_over() {
         let mut at = Folder::new();
         let before = at.reloader.current.clone();
         let rules = [&before.rules[..], &[rule("two")]].concat();
-        let plan = at.reloader.plan_rules(HeldFile::take(&at.path()).unwrap(), &rules).unwrap();
+        let plan = at.reloader.plan_rules(HeldFile::take(&at.path()).unwrap(), &rules, None).unwrap();
         if in_place {
             fs::write(at.path(), &theirs).unwrap();
         } else {

@@ -55,12 +55,14 @@ impl Keeper {
         self.reloader.lock().as_ref().map(shown)
     }
 
-    /// Changes the list of rules: checks the new one as a whole, writes it to the file, then puts it in force. Returns what
+    /// Changes the list of rules: checks the new one as a whole, writes it to the file, then puts it in force. `sent` is the text in
+    /// which a rule came, whose comments go into the file. Returns what
     /// `change` returned, and what became of the file.
     pub fn change<T>(
         &self,
         shared: &Shared,
         held: Option<&str>,
+        sent: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<T, ApiError>,
     ) -> Result<(T, Kept), ApiError> {
         let _writing = self.writing.lock();
@@ -80,7 +82,7 @@ impl Keeper {
         let kept = match reloader.as_mut().zip(file) {
             None => Kept { file: None, unsure: None },
             Some((reloader, file)) => {
-                let plan = reloader.plan_rules(file, &rules).map_err(not_saved)?;
+                let plan = reloader.plan_rules(file, &rules, sent).map_err(not_saved)?;
                 let saved = reloader.save_rules(plan).map_err(not_saved)?;
                 Kept { file: Some(shown(reloader)), unsure: saved.unsure.map(|unsure| unsure.to_string()) }
             }

@@ -196,7 +196,8 @@ impl Held<'_> {
     /// What the editor shows.
     fn page(&self, text: &str, wrong: Option<&str>) -> String {
         let mut page = format!(
-            "{NOTE}The rule {}. Save it changed to put it in force; empty it to leave all as it is.\n",
+            "{NOTE}The rule {}. Save it changed to put it in force; empty it to leave all as it is.\n\
+             {NOTE}Its comments in weir.toml stay there; those that you write here go there too.\n",
             self.old.name
         );
         if let Some(wrong) = wrong {

@@ -93,7 +93,9 @@ async fn rules_are_added_at_places_moved_and_replaced_and_keep_their_comments() 
     told(&weir, &["rules", "move", "f", "--before", "a"]);
     assert_eq!(names(&weir), ["f", "a", "c", "d", "e", "b"]);
     let text = file(&weir);
-    assert!(text.contains("\"b\" # about b") && text.contains("\"d\" # about d"), "{text}");
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        assert!(text.contains(&format!("\"{name}\" # about {name}\n")), "{text}");
+    }
     std::fs::write(&toml, "name = \"z\"\nmatch = { table = \"z\" }\ncache = { mode = \"off\" }\n").unwrap();
     told(&weir, &["rules", "replace", "c", toml.to_str().unwrap()]);
     told(
@@ -106,6 +108,7 @@ async fn rules_are_added_at_places_moved_and_replaced_and_keep_their_comments() 
         shown["rule"],
         json!({"name": "c", "match": {"table": "c"}, "cache": {"ttl": "5s", "verify": "1%"}})
     );
+    assert!(file(&weir).contains("\"c\" # about c\n"), "{}", file(&weir));
     let late = told(&weir, &["rules", "add", "--name", "late", "--match-table", "a", "--match-user", "app"]);
     assert!(late.contains("warning: rule `late` is never reached: rule `a`"), "{late}");
 }

@@ -9,7 +9,7 @@ use crate::api_kit::*;
 use crate::kit::*;
 use crate::terminal::Screen;
 
-const RULE: &str = "[[rule]]\nname = \"t\" # mine\nmatch = { table = \"ed.t\" }\ncache = { ttl = \"1h\", soft_ttl = \"30m\" }\n";
+const RULE: &str = "# --- edited\n\n# about t\n[[rule]]\nname = \"t\" # mine\nmatch = { table = \"ed.t\" }\ncache = { ttl = \"1h\", soft_ttl = \"30m\" }\n";
 
 /// A Weir with that rule.
 fn with_rule() -> Weir {
@@ -58,6 +58,9 @@ async fn flags_change_what_they_say_and_leave_the_rest() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(told_json(&weir, &["rules", "show", "t"])["rule"]["cache"], serde_json::json!({"ttl": "2h"}));
     assert_eq!(told(&weir, &["rules", "edit", "t", "--ttl", "2h"]), "nothing was changed\n");
+    let expected = "# --- edited\n\n# about t\n[[rule]]\nname = \"t\" # mine\n\
+                    match = { table = \"ed.t\", user = \"app\" }\ncache = { ttl = \"2h\" }\n";
+    assert!(file(&weir).contains(expected), "{}", file(&weir));
     let refused = refused_with(&weir, &["rules", "edit", "t", "--ttl", "soon"]);
     assert!(refused.contains("soon"), "{refused}");
     let refused = refused_with(&weir, &["rules", "edit", "gone", "--ttl", "1h"]);
@@ -76,14 +79,16 @@ async fn an_editor_changes_a_rule_or_leaves_it() {
     let output = edited(&weir, "exit 3");
     assert!(output.status.code() == Some(1) && said(&output).contains("nothing was changed"), "{output:?}");
     assert_eq!(file(&weir), before);
-    let output = edited(&weir, "sed -i s/1h/5h/ \"$1\"");
+    let output = edited(&weir, "sed -i 's/\"1h\".*/\"5h\" } # longer/' \"$1\"");
     let told_of = said(&output);
     assert!(output.status.success() && told_of.contains("rule t changed"), "{told_of}");
     let difference: Vec<&str> = told_of.lines().filter(|line| line.starts_with(['-', '+'])).collect();
     assert_eq!(difference.len(), 2, "{told_of}");
     assert!(difference[0].contains("1h") && difference[1].contains("5h"), "{told_of}");
     assert_eq!(ttl(&weir), "5h");
-    assert!(file(&weir).contains("5h") && !file(&weir).contains("#: "), "{}", file(&weir));
+    let expected = "# --- edited\n\n# about t\n[[rule]]\nname = \"t\" # mine\n\
+                    match = { table = \"ed.t\" }\ncache = { ttl = \"5h\" } # longer\n";
+    assert!(file(&weir).contains(expected) && !file(&weir).contains("#: "), "{}", file(&weir));
 }
 
 #[tokio::test]
