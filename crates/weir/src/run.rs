@@ -232,6 +232,8 @@ impl Running {
         );
         self.service.stopping();
         self.readiness.draining();
+        // Who asks for a reload now, or has asked and was not heard, is told that it is too late.
+        drop(self.reloads);
         self.stop_clients.send_replace(true);
         // No client may come in behind those that are sent away: the loops are over when nobody listens to this.
         self.stop_clients.closed().await;

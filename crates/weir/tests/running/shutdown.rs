@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use weir_testkit::process::Signal;
 
+use crate::api_kit::request;
 use crate::kit::*;
 
 async fn until_ended(weir: &mut Weir) -> bool {
@@ -48,6 +49,12 @@ async fn idle_clients_go_at_once_and_open_transactions_are_finished() {
         assert_eq!(admin.scalar(asleep).await.unwrap().as_deref(), Some("1"), "{flavor:?}");
         assert!(app(weir.addr()).connect().await.is_err(), "a new client got in");
         assert_eq!(http(&weir, "/readyz").await.0, 503);
+        // Whoever asks for a reload now hears it at once, and not when all is over.
+        let headers = format!("Host: {}\r\nContent-Type: application/json\r\n", weir.admin_addr());
+        let asked = request(&weir, "POST /api/v1/reload", &headers, "{}");
+        let (status, answer) = tokio::time::timeout(PATIENCE, asked).await.expect("the reload is answered");
+        assert_eq!((status, &answer["error"]["code"]), (422, &serde_json::json!("not_reloaded")), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("shutting down"), "{answer}");
 
         admin.run("SELECT RELEASE_LOCK('drained')").await.unwrap();
         let done = busy.receive(command::QUERY).await.unwrap();
