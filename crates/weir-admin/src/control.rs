@@ -10,7 +10,7 @@ use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
 use crate::history::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
-use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText};
+use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText, RulesAsked};
 use crate::sessions::{KillWhat, Session, SessionKilled, Sessions, SessionsAsked};
 use crate::status::Status;
 
@@ -31,7 +31,10 @@ pub struct Reloaded {
 /// Every method may block (a change writes a file), so it is called on a thread that may.
 pub trait Control: Send + Sync + 'static {
     /// The rules in force, in their order, with what was counted.
-    fn rules(&self) -> RuleTable;
+    ///
+    /// # Errors
+    /// When what is asked for makes no sense.
+    fn rules(&self, asked: RulesAsked) -> Result<RuleTable, ApiError>;
 
     /// # Errors
     /// When there is no rule of this name.

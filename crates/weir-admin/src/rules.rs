@@ -4,13 +4,34 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which of the rules are wanted, in their order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RulesAsked {
+    /// How many; all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1)]
+    pub limit: Option<usize>,
+    /// How many are left out before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0)]
+    pub offset: Option<usize>,
+}
 
 /// The rules in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RuleTable {
-    /// In the order in which they are tried.
+    /// Those that were asked for, in the order in which they are tried.
     pub rules: Vec<RuleState>,
+    /// How many there are in all.
+    #[serde(default)]
+    pub total: usize,
+    /// How many of them were left out before these.
+    #[serde(default)]
+    pub offset: usize,
     /// Of this list and no other: sent back as `If-Match` with a change, it is refused where somebody else was first. Also the header
     /// `ETag`.
     #[serde(default)]

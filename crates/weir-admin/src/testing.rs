@@ -111,13 +111,17 @@ fn advised(id: &str) -> Advised {
 }
 
 impl Control for Fake {
-    fn rules(&self) -> RuleTable {
-        RuleTable {
-            rules: vec![state("one"), state("test")],
+    fn rules(&self, asked: RulesAsked) -> Result<RuleTable, ApiError> {
+        let rules = [state("one"), state("test")];
+        let page = rules.iter().skip(asked.offset.unwrap_or(0)).take(asked.limit.unwrap_or(usize::MAX));
+        Ok(RuleTable {
+            rules: page.cloned().collect(),
+            total: 2,
+            offset: asked.offset.unwrap_or(0),
             version: "v1".to_owned(),
             file: None,
             not_served: 0,
-        }
+        })
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {

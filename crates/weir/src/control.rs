@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
     AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
     Explanation, KillWhat, NewRule, PinAdvice, Place, Queries, QueriesAsked, QueryShown, Question, Reloaded,
-    Reset, RuleState, RuleTable, RuleText, Selection, Session, SessionKilled, Sessions, SessionsAsked,
+    Reset, RuleState, RuleTable, RuleText, RulesAsked, Selection, Session, SessionKilled, Sessions, SessionsAsked,
     Status, Tested,
 };
 use weir_admin::{CompareAsked, Compared, HistoryAsked, HistoryShown};
@@ -88,24 +88,30 @@ impl Live {
 }
 
 impl Control for Live {
-    fn rules(&self) -> RuleTable {
+    fn rules(&self, asked: RulesAsked) -> Result<RuleTable, ApiError> {
+        if asked.limit == Some(0) {
+            return Err(ApiError::new(Code::BadRequest, "limit is 1 or more"));
+        }
         let rules = self.shared.rules();
         let seen = sessions::seen_for(&self.shared, &rules);
-        RuleTable {
-            rules: rules::states(&self.shared, &rules, &seen),
+        let offset = asked.offset.unwrap_or(0);
+        let page = offset..offset.saturating_add(asked.limit.unwrap_or(usize::MAX));
+        Ok(RuleTable {
+            rules: rules::states(&self.shared, &rules, page, &seen),
+            total: rules.len(),
+            offset,
             version: keeper::version(&rules),
             file: self.keeper.file(),
             not_served: sessions::not_served(&rules, &seen) as u64,
-        }
+        })
     }
 
     fn rule(&self, name: &str) -> Result<RuleState, ApiError> {
         let rules = self.shared.rules();
-        rules::states(&self.shared, &rules, &sessions::seen_for(&self.shared, &rules))
-            .into_iter()
-            .find(|rule| rule.name == name)
-            .ok_or_else(|| unknown_rule(name))
-            .map_err(|error| rules::by_digest(&self.shared, name, error))
+        let at = rules.iter().position(|rule| rule.name == name);
+        let at = at.ok_or_else(|| rules::by_digest(&self.shared, name, unknown_rule(name)))?;
+        let seen = sessions::seen_for(&self.shared, &rules);
+        rules::states(&self.shared, &rules, at..at + 1, &seen).pop().ok_or_else(|| unknown_rule(name))
     }
 
     fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError> {

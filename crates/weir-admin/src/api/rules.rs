@@ -1,5 +1,6 @@
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
@@ -7,13 +8,23 @@ use axum::response::{IntoResponse, Response};
 use super::input::{Body, IfMatch, MustMatch};
 use super::{Controls, blocking};
 use crate::access;
-use crate::error::{ApiError, ErrorBody};
-use crate::rules::{Changed, Move, NewRule, Place, RuleState, RuleTable, RuleText};
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::rules::{Changed, Move, NewRule, Place, RuleState, RuleTable, RuleText, RulesAsked};
 
 /// The rules in force, in their order, with what was counted.
-#[utoipa::path(get, path = "/rules", tag = "rules", operation_id = "list_rules", responses((status = 200, body = RuleTable)))]
-pub(super) async fn list(State(control): State<Controls>) -> Result<Response, ApiError> {
-    let table = blocking(control, |control| Ok(control.rules())).await?;
+#[utoipa::path(
+    get, path = "/rules", tag = "rules", operation_id = "list_rules", params(RulesAsked),
+    responses(
+        (status = 200, body = RuleTable),
+        (status = 400, description = "`bad_request`: an unknown parameter or value", body = ErrorBody),
+    )
+)]
+pub(super) async fn list(
+    State(control): State<Controls>,
+    asked: Result<Query<RulesAsked>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
+    let table = blocking(control, move |control| control.rules(asked)).await?;
     let tag = [(ETAG, format!("\"{}\"", table.version))];
     Ok((tag, table).into_response())
 }

@@ -56,6 +56,8 @@ async fn each_request_reaches_what_it_is_about() {
     let api = Api::new();
     let cases = [
         (Method::GET, "/rules", "", 200, json!(2), "/rules"),
+        (Method::GET, "/rules?limit=1&offset=1", "", 200, json!("test"), "/rules/0/name"),
+        (Method::GET, "/rules?limit=1", "", 200, json!(2), "/total"),
         (Method::GET, "/rules/one", "", 200, json!(7), "/hits"),
         (Method::GET, "/rules/a%2Fb", "", 200, json!("a/b"), "/name"),
         (Method::POST, "/rules", r#"{"toml": "x", "place": "first"}"#, 201, json!("new"), "/rule"),
@@ -105,6 +107,8 @@ async fn what_is_refused_says_so_with_a_word() {
         (Method::GET, "/rules/broken", "", (500, "internal")),
         (Method::POST, "/explain", r#"{"sql": ""}"#, (400, "bad_request")),
         (Method::GET, "/nothing", "", (404, "not_found")),
+        (Method::GET, "/rules?limit=some", "", (400, "bad_request")),
+        (Method::GET, "/rules?page=1", "", (400, "bad_request")),
         (Method::GET, "/", "", (404, "not_found")),
         (Method::PATCH, "/rules", "", (405, "method_not_allowed")),
         (Method::POST, "/sessions/5/kill", r#"{"what": "server"}"#, (400, "bad_request")),

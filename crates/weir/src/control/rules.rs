@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::SystemTime;
 use weir_admin::{ApiError, Code, Place, RuleDeeds, RuleState};
 use weir_cache::RuleStats;
@@ -10,8 +11,8 @@ use weir_policy::ListError;
 use weir_proxy::{RuleDeed, SessionSeen, Shared};
 use weir_sql::Digest;
 
-/// Every one of the rules in force, with what it is to the sessions that were seen.
-pub fn states(shared: &Shared, rules: &[Rule], seen: &[SessionSeen]) -> Vec<RuleState> {
+/// These of the rules in force, with what they are to the sessions that were seen.
+pub fn states(shared: &Shared, rules: &[Rule], page: Range<usize>, seen: &[SessionSeen]) -> Vec<RuleState> {
     let counts = shared.rule_counts();
     let counts: HashMap<&str, _> = counts.iter().map(|count| (count.name.as_str(), count)).collect();
     let stats = shared.cache().stats().rules;
@@ -39,7 +40,7 @@ pub fn states(shared: &Shared, rules: &[Rule], seen: &[SessionSeen]) -> Vec<Rule
             cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
         }
     };
-    rules.iter().zip(1..).map(&mut state).collect()
+    rules.iter().zip(1..).skip(page.start).take(page.len()).map(&mut state).collect()
 }
 
 fn deeds([denied, rewritten, waited, rejected, timed_out]: [u64; RuleDeed::ALL.len()]) -> RuleDeeds {

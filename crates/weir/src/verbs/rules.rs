@@ -4,7 +4,7 @@ use super::client::Refused;
 use super::show::{
     COUNTS, ago, bytes, counts, entries, not_served, pairs, part, percent, plural, reasons, seconds, table,
 };
-use super::{Asked, escaped, explain};
+use super::{Asked, escaped, explain, query};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -15,8 +15,9 @@ use weir_admin::{
 pub fn run(verb: RulesVerb) -> Result<()> {
     match verb {
         RulesVerb::List { limit, offset, at } => {
-            let limit = limit.unwrap_or(usize::MAX);
-            Asked::new(&at)?.get("/rules")?.show(|rules| list(rules, offset, limit))
+            let mut pairs = vec![("offset", offset.to_string())];
+            pairs.extend(limit.map(|limit| ("limit", limit.to_string())));
+            Asked::new(&at)?.get(&query("/rules", &pairs))?.show(list)
         }
         RulesVerb::Show { name, at } => Asked::new(&at)?.get(&path(&name))?.show(one),
         RulesVerb::Add { rule, place, at } => {
@@ -26,7 +27,7 @@ pub fn run(verb: RulesVerb) -> Result<()> {
         }
         RulesVerb::Replace { old, rule, if_version, at } => {
             let asked = Asked::new(&at)?;
-            let seen = || Ok::<_, anyhow::Error>(asked.get("/rules")?.read::<RuleTable>()?.version);
+            let seen = || Ok::<_, anyhow::Error>(asked.get("/rules?limit=1")?.read::<RuleTable>()?.version);
             let version = if_version.map_or_else(seen, Ok)?;
             let new = of_digest(rule, &asked)?.into_new(None)?;
             let new = RuleText { rule: new.rule, toml: new.toml };
@@ -84,13 +85,12 @@ pub fn path(name: &str) -> String {
     format!("/rules/{}", escaped(name))
 }
 
-fn list(rules: &RuleTable, offset: usize, limit: usize) -> String {
-    if rules.rules.is_empty() {
+fn list(rules: &RuleTable) -> String {
+    if rules.total == 0 {
         return "no rules: everything goes to the server\n".to_owned();
     }
     let header = [&["rule", "match", "does", ">matched", "last match"][..], &COUNTS].concat();
-    let shown = || rules.rules.iter().skip(offset).take(limit);
-    let rows = shown().map(|rule| {
+    let rows = rules.rules.iter().map(|rule| {
         let mut row = vec![
             rule.name.clone(),
             short(rule.rule.get("match"), &[]),
@@ -102,8 +102,8 @@ fn list(rules: &RuleTable, offset: usize, limit: usize) -> String {
         row
     });
     let mut text = table(&header, rows) + "\n";
-    text.push_str(&part(offset, shown().count(), rules.rules.len(), "rules"));
-    let warnings = shown().flat_map(|rule| &rule.warnings);
+    text.push_str(&part(rules.offset, rules.rules.len(), rules.total, "rules"));
+    let warnings = rules.rules.iter().flat_map(|rule| &rule.warnings);
     warnings.for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
     text.push_str(&not_served(rules.not_served));
     if rules.file.is_none() {

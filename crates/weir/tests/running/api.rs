@@ -92,6 +92,11 @@ async fn rules_are_added_at_places_moved_and_replaced_and_keep_their_comments() 
     told(&weir, &["rules", "move", "b", "--last"]);
     told(&weir, &["rules", "move", "f", "--before", "a"]);
     assert_eq!(names(&weir), ["f", "a", "c", "d", "e", "b"]);
+    let page = told_json(&weir, &["rules", "list", "--offset", "2", "--limit", "3"]);
+    assert_eq!((&page["total"], &page["offset"]), (&json!(6), &json!(2)));
+    let found: Vec<_> = page["rules"].as_array().unwrap().iter().map(|rule| &rule["name"]).collect();
+    assert_eq!(found, ["c", "d", "e"]);
+    assert_eq!(page["rules"][0]["position"], 3);
     let text = file(&weir);
     for name in ["a", "b", "c", "d", "e", "f"] {
         assert!(text.contains(&format!("\"{name}\" # about {name}\n")), "{text}");

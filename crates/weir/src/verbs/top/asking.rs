@@ -105,7 +105,7 @@ impl Asking {
             !query.digest_cut,
             "the text of this digest is longer than what is kept of it: `weir rules add --match-digest` takes a statement"
         );
-        let rules: RuleTable = self.get("/rules")?;
+        let rules: RuleTable = self.get("/rules?limit=1")?;
         let cacheable = query.rows.iter().any(|row| row.cacheable);
         let doubt =
             (!cacheable).then(|| "its text speaks against caching: `weir explain` tells why".to_owned());
