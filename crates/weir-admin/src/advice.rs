@@ -3,7 +3,22 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which of the statements and users are wanted that keep connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PinsAsked {
+    /// How many of each; 20 by default, 1,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<usize>,
+    /// How many of each are left out before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0)]
+    pub offset: Option<usize>,
+}
 
 /// What keeps sessions on their server connections, what that costs, and what to change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -18,10 +33,19 @@ pub struct PinAdvice {
     pub sessions_now: u64,
     /// The same by reason, the longest kept first.
     pub reasons: Vec<PinnedFor>,
-    /// The statements behind which connections were kept, at most 20, the longest first.
+    /// The statements behind which connections were kept, the longest first.
     pub statements: Vec<PinnedBehind>,
+    /// How many statements there are in all.
+    #[serde(default)]
+    pub total_statements: usize,
     /// The same by user.
     pub users: Vec<PinnedBy>,
+    /// How many users there are in all.
+    #[serde(default)]
+    pub total_users: usize,
+    /// How many of each of these two lists were left out before those.
+    #[serde(default)]
+    pub offset: usize,
 }
 
 /// A reason.

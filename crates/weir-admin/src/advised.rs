@@ -12,6 +12,10 @@ pub struct AdviceAsked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<usize>,
+    /// How many are left out before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0)]
+    pub offset: Option<usize>,
     /// This TTL and no other: `1s`, `10s`, `1m`, `5m`, `30m` or `1h`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<String>,
@@ -37,6 +41,12 @@ pub struct CacheAdvice {
     pub enabled: bool,
     /// Those for which a rule would save `least_seconds`, unless `all` was asked for.
     pub statements: Vec<Advised>,
+    /// How many of those there are in all.
+    #[serde(default)]
+    pub total: usize,
+    /// How many of them were left out before these.
+    #[serde(default)]
+    pub offset: usize,
     /// Digests that were left out, as a rule would save less.
     #[serde(default)]
     pub left_out: usize,

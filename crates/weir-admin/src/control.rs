@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::advice::PinAdvice;
+use crate::advice::{PinAdvice, PinsAsked};
 use crate::advised::{AdviceAsked, AdvisedShown, CacheAdvice};
 use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
@@ -136,7 +136,10 @@ pub trait Control: Send + Sync + 'static {
     fn kill(&self, id: &str, what: KillWhat) -> Result<SessionKilled, ApiError>;
 
     /// What keeps sessions on their server connections, and what to change.
-    fn advise_pins(&self) -> PinAdvice;
+    ///
+    /// # Errors
+    /// When the question makes no sense.
+    fn advise_pins(&self, asked: PinsAsked) -> Result<PinAdvice, ApiError>;
 
     /// What cache rules would do that are not there yet.
     ///

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 pub use access::{Access, FromPeer, Peer};
-pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor};
+pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor, PinsAsked};
 pub use advised::{AdviceAsked, Advised, AdvisedShown, CacheAdvice, Predicted};
 pub use api::openapi;
 pub use cached::{CacheState, Covered, RuleCacheState, Selection};

@@ -285,16 +285,20 @@ impl Control for Fake {
         Ok(SessionKilled { id: 5, what, state: SessionState::Running })
     }
 
-    fn advise_pins(&self) -> PinAdvice {
-        PinAdvice {
+    fn advise_pins(&self, asked: PinsAsked) -> Result<PinAdvice, ApiError> {
+        self.note(asked);
+        Ok(PinAdvice {
             enabled: true,
             observed_seconds: 1.5,
             connections: 0.0,
             sessions_now: 0,
             reasons: Vec::new(),
             statements: Vec::new(),
+            total_statements: 0,
             users: Vec::new(),
-        }
+            total_users: 0,
+            offset: asked.offset.unwrap_or(0),
+        })
     }
 
     fn advise_cache(&self, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError> {
@@ -302,6 +306,8 @@ impl Control for Fake {
         Ok(CacheAdvice {
             enabled: true,
             statements: vec![advised(&digest().id)],
+            total: 1,
+            offset: 0,
             left_out: 3,
             least_seconds: 0.5,
             server_seconds: 50.0,

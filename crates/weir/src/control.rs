@@ -20,9 +20,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
     AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
-    Explanation, KillWhat, NewRule, PinAdvice, Place, Queries, QueriesAsked, QueryShown, Question, Reloaded,
-    Reset, RuleState, RuleTable, RuleText, RulesAsked, Selection, Session, SessionKilled, Sessions, SessionsAsked,
-    Status, Tested,
+    Explanation, KillWhat, NewRule, PinAdvice, PinsAsked, Place, Queries, QueriesAsked, QueryShown, Question,
+    Reloaded, Reset, RuleState, RuleTable, RuleText, RulesAsked, Selection, Session, SessionKilled, Sessions,
+    SessionsAsked, Status, Tested,
 };
 use weir_admin::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use weir_model::{ServerFamily, version_number};
@@ -234,8 +234,8 @@ impl Control for Live {
         sessions::kill(&self.shared, id, what)
     }
 
-    fn advise_pins(&self) -> PinAdvice {
-        pins::advise(&self.shared)
+    fn advise_pins(&self, asked: PinsAsked) -> Result<PinAdvice, ApiError> {
+        pins::advise(&self.shared, asked)
     }
 
     fn advise_cache(&self, asked: &AdviceAsked) -> Result<CacheAdvice, ApiError> {

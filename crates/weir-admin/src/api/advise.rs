@@ -3,17 +3,24 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 
 use super::{Controls, blocking};
-use crate::advice::PinAdvice;
+use crate::advice::{PinAdvice, PinsAsked};
 use crate::advised::{AdviceAsked, AdvisedShown, CacheAdvice};
 use crate::error::{ApiError, Code, ErrorBody};
 
 /// What keeps sessions on their server connections, and what to change.
 #[utoipa::path(
-    get, path = "/advise/pins", tag = "advise", operation_id = "advise_pins",
-    responses((status = 200, body = PinAdvice))
+    get, path = "/advise/pins", tag = "advise", operation_id = "advise_pins", params(PinsAsked),
+    responses(
+        (status = 200, body = PinAdvice),
+        (status = 400, description = "`bad_request`: an unknown parameter or value", body = ErrorBody),
+    )
 )]
-pub(super) async fn pins(State(control): State<Controls>) -> Result<Json<PinAdvice>, ApiError> {
-    blocking(control, |control| Ok(control.advise_pins())).await
+pub(super) async fn pins(
+    State(control): State<Controls>,
+    asked: Result<Query<PinsAsked>, QueryRejection>,
+) -> Result<Json<PinAdvice>, ApiError> {
+    let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
+    blocking(control, move |control| control.advise_pins(asked)).await
 }
 
 /// What cache rules would do that are not there yet.

@@ -76,7 +76,8 @@ async fn each_request_reaches_what_it_is_about() {
         (Method::POST, "/sessions/5/kill", r#"{"what": "query"}"#, 200, json!("query"), "/what"),
         (Method::POST, "/sessions/5/kill", "{}", 200, json!("connection"), "/what"),
         (Method::GET, "/status", "", 200, json!(2), "/clients/limit"),
-        (Method::GET, "/advise/pins", "", 200, json!(1.5), "/observed_seconds"),
+        (Method::GET, "/advise/pins?limit=3&offset=4", "", 200, json!(4), "/offset"),
+        (Method::GET, "/advise/cache?limit=3&offset=4", "", 200, json!(1), "/total"),
     ];
     for (method, path, body, status, expected, pointer) in cases {
         let (found, answer) = api.ask(method, path, body).await;
@@ -109,6 +110,7 @@ async fn what_is_refused_says_so_with_a_word() {
         (Method::GET, "/nothing", "", (404, "not_found")),
         (Method::GET, "/rules?limit=some", "", (400, "bad_request")),
         (Method::GET, "/rules?page=1", "", (400, "bad_request")),
+        (Method::GET, "/advise/pins?page=1", "", (400, "bad_request")),
         (Method::GET, "/", "", (404, "not_found")),
         (Method::PATCH, "/rules", "", (405, "method_not_allowed")),
         (Method::POST, "/sessions/5/kill", r#"{"what": "server"}"#, (400, "bad_request")),

@@ -117,11 +117,11 @@ fn put_below_heading(parts: &mut [Part], stays: &[bool]) {
 
 /// What stands above a table: a heading with the blank lines, and what is its own.
 pub(super) fn split(prefix: &str) -> (&str, &str) {
-    let mut ends = prefix.split_inclusive('\n').scan(0, |end, line| {
+    let lines = prefix.split_inclusive('\n').scan(0, |end, line| {
         *end += line.len();
         Some((*end, line.ends_with('\n') && line.trim().is_empty()))
     });
-    let heading = ends.by_ref().filter(|(_, blank)| *blank).last().map_or(0, |(end, _)| end);
+    let heading = lines.filter(|(_, blank)| *blank).last().map_or(0, |(end, _)| end);
     prefix.split_at(heading)
 }
 

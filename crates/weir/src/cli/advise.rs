@@ -22,6 +22,12 @@ pub enum AdviseVerb {
     Cache(AdviseCache),
     /// Tell what keeps sessions on their server connections, what that costs, and what to change
     Pins {
+        /// How many statements and users [default: 20]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// How many of each to leave out before them
+        #[arg(long, value_name = "N")]
+        offset: Option<usize>,
         #[command(flatten)]
         at: At,
     },
@@ -30,11 +36,14 @@ pub enum AdviseVerb {
 #[derive(Debug, Args)]
 pub struct AdviseCache {
     /// Show every TTL for this digest; the id that `weir queries` shows
-    #[arg(value_name = "ID", conflicts_with_all = ["limit", "ttl", "stale", "user", "schema", "all"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["limit", "offset", "ttl", "stale", "user", "schema", "all"])]
     pub id: Option<String>,
     /// How many statements [default: 20]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+    /// How many to leave out before them
+    #[arg(long, value_name = "N")]
+    pub offset: Option<usize>,
     /// With this TTL: 1s, 10s, 1m, 5m, 30m or 1h [default: the best for each]
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<String>,

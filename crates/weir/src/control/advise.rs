@@ -48,6 +48,8 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
         return Ok(CacheAdvice {
             enabled: false,
             statements: Vec::new(),
+            total: 0,
+            offset: 0,
             left_out: 0,
             least_seconds: 0.0,
             server_seconds: 0.0,
@@ -63,10 +65,18 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
     if asked.all != Some(true) {
         statements.retain(|(_, best)| bar.is_met(best.as_ref()));
     }
+    let offset = asked.offset.unwrap_or(0);
     Ok(CacheAdvice {
         enabled: true,
         left_out: all - statements.len(),
-        statements: statements.iter().take(limit).map(|(line, _)| aim.advised(shared, line)).collect(),
+        total: statements.len(),
+        offset,
+        statements: statements
+            .iter()
+            .skip(offset)
+            .take(limit)
+            .map(|(line, _)| aim.advised(shared, line))
+            .collect(),
         least_seconds: seconds(bar.least_ns),
         server_seconds: seconds(bar.server_ns),
         observed_seconds: bar.observed.as_secs_f64(),

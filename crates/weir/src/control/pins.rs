@@ -2,14 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use weir_admin::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor};
+use weir_admin::{ApiError, Code, PinAdvice, PinnedBehind, PinnedBy, PinnedFor, PinsAsked};
 use weir_model::DigestId;
 use weir_proxy::{SessionSeen, Shared};
 use weir_session::PinReason;
 use weir_stats::digests::{Line, Origin};
 
-/// Statements and users that are shown.
+/// Statements and users that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
+const SHOWN_MAX: usize = 1_000;
 
 /// Nanoseconds that were kept, by what the seconds stand for.
 #[derive(Default)]
@@ -22,7 +23,12 @@ struct Kept {
 type Behind = (DigestId, String, String, String);
 
 /// What was counted, and what goes on now.
-pub fn advise(shared: &Shared) -> PinAdvice {
+pub fn advise(shared: &Shared, asked: PinsAsked) -> Result<PinAdvice, ApiError> {
+    let limit = asked.limit.unwrap_or(SHOWN);
+    if !(1..=SHOWN_MAX).contains(&limit) {
+        return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
+    }
+    let offset = asked.offset.unwrap_or(0);
     let seen = shared.registry.seen();
     let mut behind: HashMap<Behind, Kept> = HashMap::new();
     let mut users: HashMap<String, Kept> = HashMap::new();
@@ -62,15 +68,20 @@ pub fn advise(shared: &Shared) -> PinAdvice {
     }
     let observed = shared.digests.as_ref().map_or(0.0, |digests| digests.observed().as_secs_f64());
     let now = now(&seen);
-    PinAdvice {
+    let (statements, users) = (by_statement(behind), by_user(users, &seen, observed));
+    let page = statements.iter().skip(offset).take(limit);
+    Ok(PinAdvice {
         enabled: shared.digests.is_some(),
         observed_seconds: observed,
         connections: average(all.all, observed),
         sessions_now: seen.iter().filter(|session| !session.pins.is_empty()).count() as u64,
         reasons: reasons(&all, &now),
-        statements: statements(behind, observed),
-        users: by_user(users, &seen, observed),
-    }
+        total_statements: statements.len(),
+        statements: page.map(|(behind, kept)| pinned_behind(behind, kept, observed)).collect(),
+        total_users: users.len(),
+        users: users.into_iter().skip(offset).take(limit).collect(),
+        offset,
+    })
 }
 
 impl Kept {
@@ -128,22 +139,25 @@ fn reasons(all: &Kept, now: &BTreeMap<PinReason, u64>) -> Vec<PinnedFor> {
     reasons.into_iter().map(shown).collect()
 }
 
-fn statements(behind: HashMap<Behind, Kept>, observed: f64) -> Vec<PinnedBehind> {
+/// The longest kept first.
+fn by_statement(behind: HashMap<Behind, Kept>) -> Vec<(Behind, Kept)> {
     let mut behind: Vec<(Behind, Kept)> = behind.into_iter().collect();
     let most = |kept: &Kept| kept.all.max(kept.reasons.values().copied().max().unwrap_or(0));
     behind.sort_by(|(a, x), (b, y)| most(y).cmp(&most(x)).then_with(|| a.cmp(b)));
-    behind.truncate(SHOWN);
-    let shown = |((id, digest, user, schema), kept): (Behind, Kept)| PinnedBehind {
+    behind
+}
+
+fn pinned_behind((id, digest, user, schema): &Behind, kept: &Kept, observed: f64) -> PinnedBehind {
+    PinnedBehind {
         id: id.to_string(),
-        digest,
-        user,
-        schema,
+        digest: digest.clone(),
+        user: user.clone(),
+        schema: schema.clone(),
         times: kept.times.iter().map(|(reason, times)| (reason.as_str().to_owned(), *times)).collect(),
         seconds: kept.reasons.iter().map(|(reason, ns)| (reason.as_str().to_owned(), seconds(*ns))).collect(),
         kept_seconds: seconds(kept.all),
         connections: average(kept.all, observed),
-    };
-    behind.into_iter().map(shown).collect()
+    }
 }
 
 fn by_user(mut users: HashMap<String, Kept>, seen: &[SessionSeen], observed: f64) -> Vec<PinnedBy> {
@@ -166,7 +180,6 @@ fn by_user(mut users: HashMap<String, Kept>, seen: &[SessionSeen], observed: f64
             .then(b.sessions_now.cmp(&a.sessions_now))
             .then_with(|| a.user.cmp(&b.user))
     });
-    users.truncate(SHOWN);
     users
 }
 

@@ -5,8 +5,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_admin::{
-    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, ProcessStatus, ServerStatus, Status,
-    Suggestion, SuggestionKind, Warning, WarningKind,
+    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, PinsAsked, ProcessStatus, ServerStatus,
+    Status, Suggestion, SuggestionKind, Warning, WarningKind,
 };
 use weir_config::Sharing;
 use weir_model::Rule;
@@ -299,7 +299,8 @@ fn of_cache(shared: &Shared) -> Option<Suggestion> {
 
 fn of_pins(shared: &Shared) -> Option<Suggestion> {
     // Where each client has a connection of its own, it keeps it anyway.
-    let advice = shared.settings().shares().then(|| super::pins::advise(shared))?;
+    let advice =
+        shared.settings().shares().then(|| super::pins::advise(shared, PinsAsked::default()))?.ok()?;
     let limit = shared.upstream.target().max_connections;
     let reason = advice.reasons.iter().find(|reason| reason.reason != PinReason::SessionMode.as_str())?;
     (advice.connections >= (f64::from(limit) * KEPT).max(1.0)).then(|| Suggestion {

@@ -2,8 +2,8 @@
 
 mod cache;
 
-use super::Asked;
-use super::show::{seconds, short, table};
+use super::show::{part, seconds, short, table};
+use super::{Asked, query};
 use crate::cli::{AdviseArgs, AdviseVerb};
 use anyhow::{Result, bail};
 use weir_admin::PinAdvice;
@@ -11,7 +11,12 @@ use weir_admin::PinAdvice;
 pub fn run(args: AdviseArgs) -> Result<()> {
     match args.verb {
         Some(AdviseVerb::Cache(args)) => cache::run(args),
-        Some(AdviseVerb::Pins { at }) => Asked::new(&at)?.get("/advise/pins")?.show(pins),
+        Some(AdviseVerb::Pins { limit, offset, at }) => {
+            let given = [("limit", limit), ("offset", offset)];
+            let given = given.into_iter().filter_map(|(name, n)| Some((name, n?.to_string())));
+            let path = query("/advise/pins", &given.collect::<Vec<_>>());
+            Asked::new(&at)?.get(&path)?.show(pins)
+        }
         None => bail!(
             "say which advice:\n  weir advise cache   which cache rules would save the server how much\n  \
              weir advise pins    what keeps sessions on their server connections, and what to change"
@@ -61,6 +66,7 @@ fn pins(advice: &PinAdvice) -> String {
         });
         let header = ["id", ">kept", ">connections", "user", "schema", "reasons", "digest"];
         text.push_str(&format!("\n{}\n", table(&header, rows)));
+        text.push_str(&part(advice.offset, advice.statements.len(), advice.total_statements, "statements"));
     }
     let rows = advice.users.iter().map(|row| {
         vec![
@@ -73,6 +79,7 @@ fn pins(advice: &PinAdvice) -> String {
     });
     let header = ["user", ">kept", ">connections", ">now", "mostly for"];
     text.push_str(&format!("\n{}\n", table(&header, rows)));
+    text.push_str(&part(advice.offset, advice.users.len(), advice.total_users, "users"));
     text
 }
 

@@ -175,6 +175,8 @@ async fn what_the_cache_would_refuse_is_not_counted() {
             assert_eq!(hour(&point)["hits"], 4.0, "{flavor:?} {mode} {point:#}");
             let all = told_json(&weir, &["advise", "cache", "--all", "--stale", "100"]);
             assert_eq!(all["statements"].as_array().unwrap().len(), 1, "{flavor:?} {mode} {all:#}");
+            let part = told_json(&weir, &["advise", "cache", "--all", "--stale", "100", "--offset", "1"]);
+            assert_eq!((&part["statements"], &part["total"]), (&json!([]), &json!(1)), "{flavor:?} {mode}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `weir advise cache`
 
 use crate::cli::AdviseCache;
-use crate::verbs::show::{bytes, pairs, percent, seconds, short, table};
+use crate::verbs::show::{bytes, pairs, part, percent, seconds, short, table};
 use crate::verbs::{Asked, escaped};
 use anyhow::Result;
 use weir_admin::{Advised, AdvisedShown, CacheAdvice, Predicted};
@@ -27,10 +27,12 @@ fn asked_there(text: &str, there: &str) -> String {
 }
 
 fn path(args: &AdviseCache) -> String {
+    let offset = args.offset.map(|n| n.to_string());
     let (limit, stale) = (args.limit.map(|n| n.to_string()), args.stale.map(|n| n.to_string()));
     let every = args.all.then(|| "true".to_owned());
     let given = [
         ("limit", &limit),
+        ("offset", &offset),
         ("ttl", &args.ttl),
         ("stale", &stale),
         ("user", &args.user),
@@ -46,7 +48,7 @@ fn all(advice: &CacheAdvice) -> String {
     if !advice.enabled {
         return "nothing is counted: analytics.enabled is off\n".to_owned();
     }
-    if advice.statements.is_empty() {
+    if advice.statements.is_empty() && advice.offset == 0 {
         return match advice.left_out {
             0 => "no statement was seen that the cache might answer and no rule names\n".to_owned(),
             _ => format!("no rule would be worth its while\n{}", left_out(advice)),
@@ -74,6 +76,7 @@ fn all(advice: &CacheAdvice) -> String {
         ]
     });
     let mut text = table(&header, rows) + "\n";
+    text.push_str(&part(advice.offset, advice.statements.len(), advice.total, "statements"));
     let commands = advice.statements.iter().filter(|advised| advised.cached_by.is_none());
     let commands: Vec<&String> = commands.filter_map(|advised| advised.command.as_ref()).take(5).collect();
     if !commands.is_empty() {
