@@ -3,6 +3,7 @@
 mod failures;
 mod needs;
 mod peer;
+mod refusals;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,6 +23,13 @@ use crate::error::{ApiError, Code};
 use failures::Failures;
 pub(crate) use needs::{Need, need};
 pub use peer::{FromPeer, Peer};
+use refusals::Refusals;
+
+/// The target of the lines in the log about changes. They are let through at every level, and no line is dropped.
+pub const AUDIT: &str = "audit";
+
+/// The target of the lines about requests that were not let in. They are let through at every level.
+pub const REFUSED: &str = "refused";
 
 /// Who is let in, with what role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +45,19 @@ pub struct Access {
     tokens: ArcSwap<Vec<Token>>,
     own_uid: u32,
     failures: Mutex<Failures>,
+    refusals: Refusals,
 }
 
 impl Access {
     pub fn new(tokens: Vec<Token>) -> Arc<Self> {
         let own_uid = rustix::process::geteuid().as_raw();
-        Arc::new(Self { tokens: ArcSwap::from_pointee(tokens), own_uid, failures: Mutex::default() })
+        let (failures, refusals) = (Mutex::default(), Refusals::default());
+        Arc::new(Self { tokens: ArcSwap::from_pointee(tokens), own_uid, failures, refusals })
+    }
+
+    /// Requests that were refused since the start, by the word of the reason.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.refusals.counts()
     }
 
     /// From now on these are accepted, and no others.
@@ -104,18 +119,20 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     let caller = match access.caller(&peer, request.headers(), Instant::now()) {
         Ok(caller) => caller,
         Err(error) => {
-            // Not for each of a flood of them.
-            if error.code != Code::TooManyFailures {
-                tracing::warn!(event = "admin_refused", code = error.code.as_str(), peer = %peer, method = %method, path = %shown(&path),
-                    "a request to the admin address was refused");
+            if let Some(unsaid) = access.refusals.one_more(error.code, Instant::now()) {
+                tracing::warn!(target: REFUSED, event = "admin_refused", code = error.code.as_str(), peer = %peer, method = %method,
+                    path = %cut(&path, SHOWN_REFUSED), unsaid, "a request to the admin address was refused");
             }
             return refused(error);
         }
     };
     let Need::Role { role, changes } = need else { return next.run(request).await };
     if !caller.role.allows(role) {
-        tracing::warn!(event = "admin_refused", code = Code::RoleTooLow.as_str(), caller = %caller.name, role = caller.role.as_str(),
-            needed = role.as_str(), peer = %peer, method = %method, path = %shown(&path), "a request to the admin address was refused");
+        if let Some(unsaid) = access.refusals.one_more(Code::RoleTooLow, Instant::now()) {
+            tracing::warn!(target: REFUSED, event = "admin_refused", code = Code::RoleTooLow.as_str(), caller = %caller.name,
+                role = caller.role.as_str(), needed = role.as_str(), peer = %peer, method = %method,
+                path = %cut(&path, SHOWN_REFUSED), unsaid, "a request to the admin address was refused");
+        }
         let message = format!(
             "the token `{}` has the role `{}`; this needs `{}`",
             caller.name,
@@ -129,29 +146,48 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     }
     // In a task of its own: who hangs up meanwhile takes back neither the change nor its line in the log.
     let done = tokio::spawn(async move {
-        let (said, response) = heard(next.run(request)).await;
-        audit(&caller, &peer, (&method, &path), &said, &response);
+        // What panics has its line too.
+        let (said, response) = match tokio::spawn(heard(next.run(request))).await {
+            Ok(done) => done,
+            Err(_) => (String::new(), a_bug()),
+        };
+        let answered = Answered::of(&response);
+        // It waits where the log is full, and nobody else may wait with it.
+        let line = move || audit(&caller, &peer, (&method, &path), &said, answered);
+        let _ = tokio::task::spawn_blocking(line).await;
         response
     });
-    match done.await {
-        Ok(response) => response,
-        Err(_) => {
-            ApiError::new(Code::Internal, "a bug of Weir: please report it, with the log").into_response()
-        }
+    done.await.unwrap_or_else(|_| a_bug())
+}
+
+fn a_bug() -> Response {
+    ApiError::new(Code::Internal, "a bug of Weir: please report it, with the log").into_response()
+}
+
+/// What the log tells of an answer.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    status: StatusCode,
+    code: &'static str,
+}
+
+impl Answered {
+    fn of(response: &Response) -> Self {
+        let code = response.extensions().get::<Code>().map_or("refused", |code| code.as_str());
+        Self { status: response.status(), code }
     }
 }
 
 /// The line in the log about what was asked for, and what came of it. A refusal stands there by its word: its sentence may repeat what
 /// was asked, with literals.
-fn audit(caller: &Caller, peer: &Peer, (method, path): (&Method, &str), said: &str, response: &Response) {
-    let (role, path, status) = (caller.role.as_str(), shown(path), response.status());
+fn audit(caller: &Caller, peer: &Peer, (method, path): (&Method, &str), said: &str, answered: Answered) {
+    let (role, path, Answered { status, code }) = (caller.role.as_str(), shown(path), answered);
     macro_rules! line {
         ($level:ident, $outcome:literal, $($code:tt)*) => {
-            tracing::$level!(event = "audit", outcome = $outcome, $($code)* caller = %caller.name, role, peer = %peer, method = %method,
+            tracing::$level!(target: AUDIT, event = "audit", outcome = $outcome, $($code)* caller = %caller.name, role, peer = %peer, method = %method,
                 path = %path, said = %said, status = status.as_u16(), "the admin address was asked for a change")
         };
     }
-    let code = response.extensions().get::<Code>().map_or("refused", |code| code.as_str());
     match status {
         status if status.is_server_error() => line!(error, "failed", code,),
         status if status.is_client_error() => line!(warn, "refused", code,),
@@ -173,8 +209,15 @@ fn refused(error: ApiError) -> Response {
 /// Characters of a path, or of what is asked for, that stand in the log.
 const SHOWN: usize = 2000;
 
+/// The same of a path that was refused, whoever has made it up.
+const SHOWN_REFUSED: usize = 200;
+
 fn shown(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.char_indices().nth(SHOWN) {
+    cut(text, SHOWN)
+}
+
+fn cut(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(most) {
         None => text.into(),
         Some((end, _)) => format!("{}...", &text[..end]).into(),
     }

@@ -47,6 +47,9 @@ pub trait Control: Send + Sync + 'static {
     /// all changes.
     fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError>;
 
+    /// The name that a rule gives itself which was sent as TOML, for the log; `None` where there is none to be found.
+    fn name_in(&self, toml: &str) -> Option<String>;
+
     /// Puts a rule in the place of another, whose name it may keep or change.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ mod testing;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use access::{Access, FromPeer, Peer};
+pub use access::{AUDIT, Access, FromPeer, Peer, REFUSED};
 pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor, PinsAsked};
 pub use advised::{AdviceAsked, Advised, AdvisedShown, CacheAdvice, Predicted};
 pub use api::openapi;

@@ -68,6 +68,13 @@ fn extra(state: &AdminState) -> Vec<Extra> {
             started.as_secs_f64(),
         ),
     ]);
+    list.extend(state.access.refused().map(|(reason, count)| Extra {
+        name: "weir_admin_refused_total",
+        help: "Requests to the admin address that were not let in, by reason.",
+        kind: Kind::Counter,
+        labels: vec![("reason", reason.to_owned())],
+        value: count as f64,
+    }));
     let usage = process::usage();
     let mut known = |name, help, value: Option<f64>| list.extend(value.map(|v| gauge(name, help, v)));
     known("process_resident_memory_bytes", "Resident memory.", usage.resident_bytes.map(|n| n as f64));

@@ -133,6 +133,10 @@ impl Control for Fake {
         self.changed("new")
     }
 
+    fn name_in(&self, toml: &str) -> Option<String> {
+        toml.strip_prefix("name = ").map(str::to_owned)
+    }
+
     fn replace(&self, name: &str, new: &RuleText, _: Option<&str>) -> Result<Changed, ApiError> {
         self.note((name, new));
         self.changed(name)

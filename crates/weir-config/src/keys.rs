@@ -443,7 +443,7 @@ static LOG: Section = Section {
             Kind::Word(LogLevel::WORDS),
             Default::Is("\"info\""),
             "The least severe messages to write. `info` has one line for each connection event; `debug` and \
-             `trace` are for reporting a bug.",
+             `trace` are for reporting a bug. Who has changed something, and who was not let in, stands there at every level.",
         ),
     ],
 };

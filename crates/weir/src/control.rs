@@ -124,6 +124,10 @@ impl Control for Live {
         })
     }
 
+    fn name_in(&self, toml: &str) -> Option<String> {
+        rules::name_in(toml)
+    }
+
     fn replace(&self, name: &str, new: &RuleText, held: Option<&str>) -> Result<Changed, ApiError> {
         let rule = rules::read(new.rule.as_ref(), new.toml.as_deref())?;
         self.change("replaced", held, new.toml.as_deref(), move |list| {

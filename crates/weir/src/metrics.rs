@@ -1,18 +1,20 @@
 //! What other floors count, for `/metrics`.
 
+use crate::logging::LostLines;
 use weir_admin::{Extra, Kind};
 use weir_cache::{AGES, RuleStats};
 use weir_proxy::{Dropped, RuleCount, RuleDeed, Shared};
 use weir_store::History;
 
 /// All of it.
-pub fn all(shared: &Shared, history: Option<&History>) -> Vec<Extra> {
+pub fn all(shared: &Shared, history: Option<&History>, lost: &LostLines) -> Vec<Extra> {
     let mut list = pool(shared);
     rules(shared, &mut list);
     cache(shared, &mut list);
     digests(shared, &mut list);
     list.extend(history.map(crate::history::metrics).unwrap_or_default());
     query_log(shared, &mut list);
+    own_log(lost, &mut list);
     list
 }
 
@@ -68,6 +70,19 @@ fn query_log(shared: &Shared, list: &mut Vec<Extra>) {
         kind: Kind::Counter,
         ..gauge("weir_log_lines_total", "Lines of the query log that were written.", log.written() as f64)
     });
+}
+
+/// Lines of Weir's own log, on standard error.
+fn own_log(lost: &LostLines, list: &mut Vec<Extra>) {
+    for (reason, lines) in [("queue_full", lost.queue_full()), ("not_written", lost.not_written())] {
+        list.push(Extra {
+            name: "weir_stderr_lines_lost_total",
+            help: "Lines of Weir's log on standard error that were not written, by reason.",
+            kind: Kind::Counter,
+            labels: vec![("reason", reason.to_owned())],
+            value: lines as f64,
+        });
+    }
 }
 
 /// How full the tables of digests are; what is in them is not for a scraper.

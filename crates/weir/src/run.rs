@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
-use weir_admin::Access;
+use weir_admin::{AUDIT, Access};
 use weir_auth::RsaKeyPair;
 use weir_config::{Address, Config};
 use weir_control::{FileWatch, Outcome, Reloader, Service};
@@ -34,6 +34,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The same for a server that greets and cannot be logged in to. Such a try counts at the server as a broken
 /// connection, and 100 of them block Weir's host.
 const COSTLY_RETRY: Duration = Duration::from_secs(30);
+
+/// How long a reload waits for its line in the log.
+const LINE: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether the last client has gone while draining.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
@@ -115,6 +118,7 @@ impl Running {
                 history: history.clone(),
                 ask_reload,
                 pulse,
+                lost_lines: level.lost(),
             };
             api.listen(address, stopped, &mut admin, &mut sockets)?;
         }
@@ -157,11 +161,11 @@ impl Running {
                 _ = term.recv() => break,
                 _ = int.recv() => break,
                 // What came of it stands in the log.
-                _ = hup.recv() => drop(self.reload()),
+                _ = hup.recv() => drop(self.reload().await),
                 // What the API has written is in force already.
-                Some(()) = self.changed.recv() => if self.watch_file && !self.keeper.is_own_change() { drop(self.reload()) },
+                Some(()) = self.changed.recv() => if self.watch_file && !self.keeper.is_own_change() { drop(self.reload().await) },
                 // Who asked may have gone meanwhile.
-                Some(asked) = self.reloads.recv() => drop(asked.send(self.reload())),
+                Some(asked) = self.reloads.recv() => drop(asked.send(self.reload().await)),
                 () = beat(&mut heartbeat) => self.service.alive(),
             }
         }
@@ -170,14 +174,19 @@ impl Running {
     }
 
     /// Reads the configuration again. On any error the old one stays, whole.
-    fn reload(&mut self) -> Result<Vec<String>, String> {
+    async fn reload(&mut self) -> Result<Vec<String>, String> {
+        let told = self.reload_now();
+        let line = told.clone();
+        // A change as any other, so its line waits where the log is full. Nobody waits for it here.
+        let said = tokio::task::spawn_blocking(move || say_reloaded(&line));
+        let _ = timeout(LINE, said).await;
+        told
+    }
+
+    fn reload_now(&mut self) -> Result<Vec<String>, String> {
         let keeper = Arc::clone(&self.keeper);
         let mut held = keeper.lock();
         let Some(reloader) = held.as_mut() else {
-            tracing::warn!(
-                event = "reload_refused",
-                "weir was started without a file; there is nothing to read again"
-            );
             return Err("Weir was started without a file; there is nothing to read again".to_owned());
         };
         self.service.reloading();
@@ -208,12 +217,10 @@ impl Running {
                 self.shared.stats.reload_ok();
                 let changed: Vec<_> =
                     changes.reloadable.iter().map(|(key, what)| format!("{key}: {what}")).collect();
-                tracing::info!(event = "reloaded", changes = %changed.join("; "), "configuration reloaded");
                 Ok(changed)
             }
             Err(why) => {
                 self.shared.stats.reload_refused();
-                tracing::error!(event = "reload_refused", %why, "configuration not reloaded; the old one stays");
                 Err(why)
             }
         };
@@ -267,6 +274,17 @@ impl Running {
         }
         while self.admin.join_next().await.is_some() {}
         tracing::info!(event = "stopped", "weir has stopped");
+    }
+}
+
+fn say_reloaded(told: &Result<Vec<String>, String>) {
+    match told {
+        Ok(changes) => {
+            tracing::info!(target: AUDIT, event = "reloaded", changes = %changes.join("; "), "configuration reloaded");
+        }
+        Err(why) => {
+            tracing::error!(target: AUDIT, event = "reload_refused", %why, "configuration not reloaded; the old one stays");
+        }
     }
 }
 

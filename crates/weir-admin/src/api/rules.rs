@@ -40,10 +40,19 @@ struct Told<'a> {
     position: Option<usize>,
 }
 
-/// What is sent names the rule, unless it is TOML, whose name is known when it is in force.
-fn told(rule: Option<&serde_json::Value>, place: Option<&Place>) {
-    let rule = rule.and_then(|rule| rule.get("name")?.as_str());
+/// What is sent names the rule.
+async fn told(
+    control: &Controls,
+    (rule, toml): (Option<&serde_json::Value>, Option<&str>),
+    place: Option<&Place>,
+) -> Result<(), ApiError> {
+    let named = match toml.map(str::to_owned) {
+        Some(toml) => blocking(Controls::clone(control), move |control| Ok(control.name_in(&toml))).await?.0,
+        None => None,
+    };
+    let rule = rule.and_then(|rule| rule.get("name")?.as_str()).or(named.as_deref());
     access::note(&Told { rule, place, position: None });
+    Ok(())
 }
 
 fn told_changed(changed: &Changed) {
@@ -68,7 +77,7 @@ pub(super) async fn add(
     IfMatch(held): IfMatch,
     Body(new): Body<NewRule>,
 ) -> Result<Response, ApiError> {
-    told(new.rule.as_ref(), new.place.as_ref());
+    told(&control, (new.rule.as_ref(), new.toml.as_deref()), new.place.as_ref()).await?;
     let added = blocking(control, move |control| control.add(&new, held.as_deref())).await?;
     told_changed(&added);
     Ok((StatusCode::CREATED, added).into_response())
@@ -107,7 +116,7 @@ pub(super) async fn replace(
     MustMatch(held): MustMatch,
     Body(new): Body<RuleText>,
 ) -> Result<Json<Changed>, ApiError> {
-    told(new.rule.as_ref(), None);
+    told(&control, (new.rule.as_ref(), new.toml.as_deref()), None).await?;
     let replaced = blocking(control, move |control| control.replace(&name, &new, held.as_deref())).await?;
     told_changed(&replaced);
     Ok(replaced)

@@ -66,6 +66,13 @@ pub fn read(object: Option<&Value>, toml: Option<&str>) -> Result<Rule, ApiError
     read.map_err(|report| ApiError::new(Code::BadRule, report.to_string()))
 }
 
+/// The name that a rule gives itself, whatever else is wrong with it.
+pub fn name_in(toml: &str) -> Option<String> {
+    let table: toml::Table = toml.parse().ok()?;
+    let rule = table.get("rule").and_then(|rules| rules.get(0)?.as_table()).unwrap_or(&table);
+    rule.get("name")?.as_str().map(str::to_owned)
+}
+
 pub fn place(place: &Place) -> weir_policy::Place {
     match place {
         Place::First => weir_policy::Place::First,

@@ -1,6 +1,7 @@
 //! The side of a running Weir that its API shows: what stands behind the admin address, and who listens there.
 
 use crate::control::{AskedReload, Keeper, Live};
+use crate::logging::LostLines;
 use crate::metrics;
 use crate::pulse::Pulse;
 use anyhow::{Result, bail};
@@ -16,7 +17,7 @@ use weir_proxy::Shared;
 use weir_stats::Readiness;
 use weir_store::History;
 
-/// The mode of an admin socket: whoever may connect there may do all that there is.
+/// The mode of an admin socket. Whoever may connect there still needs a token, but for root and the user that Weir runs as.
 const ADMIN_SOCKET: u32 = 0o660;
 
 /// What the API tells of and acts on.
@@ -29,6 +30,7 @@ pub struct Api {
     /// Where a reload is asked for.
     pub ask_reload: mpsc::Sender<AskedReload>,
     pub pulse: Arc<Pulse>,
+    pub lost_lines: LostLines,
 }
 
 impl Api {
@@ -44,13 +46,13 @@ impl Api {
     }
 
     fn state(self) -> Arc<AdminState> {
-        let (shown, recorded) = (Arc::clone(&self.shared), self.history.clone());
+        let (shown, recorded, lost) = (Arc::clone(&self.shared), self.history.clone(), self.lost_lines);
         AdminState::new(
             Arc::clone(&self.shared.stats),
             self.readiness,
             env!("CARGO_PKG_VERSION"),
             SystemTime::now(),
-            Box::new(move || metrics::all(&shown, recorded.as_deref())),
+            Box::new(move || metrics::all(&shown, recorded.as_deref(), &lost)),
             Arc::new(Live::new(self.shared, self.keeper, self.ask_reload, self.history, self.pulse)),
             self.access,
         )

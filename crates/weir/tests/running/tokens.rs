@@ -66,6 +66,51 @@ async fn a_token_is_made_used_and_removed() {
     }
 }
 
+/// Whatever level the log has: who has changed something stands in it, and whoever was not let in.
+#[tokio::test]
+async fn no_level_of_the_log_hides_who_changed_what() {
+    let server = server(Flavor::MariaDb);
+    let weir =
+        Weir::config(config(&server.addr().to_string(), "[log]\nlevel = \"error\"\n")).start().unwrap();
+    let listens = async || tokio::net::TcpStream::connect(weir.admin_addr()).await.ok();
+    until("the admin port listens", listens).await;
+    let [read, operate, admin] = ["read", "operate", "admin"]
+        .map(|role| token(&weir, &["add", &format!("level-{role}"), "--role", role]));
+    assert_eq!(ask(&weir, Some(ADMIN_TOKEN), &["reload"]).0, 0);
+    let wipe = ["cache", "wipe", "--all", "--yes"];
+    let rule = weir.home().join("rule.toml");
+    std::fs::write(&rule, "name = \"level-rule\"\nmatch = {}\ndeny = \"no\"\n").unwrap();
+    let add = ["rules", "add", rule.to_str().unwrap()];
+    assert_eq!(ask(&weir, Some(&read), &wipe).0, 1);
+    assert_eq!(ask(&weir, Some(&operate), &wipe).0, 0);
+    assert_eq!(ask(&weir, Some(&operate), &add).0, 1);
+    assert_eq!(ask(&weir, Some(&admin), &add).0, 0);
+    // Its name is taken now.
+    assert_eq!(ask(&weir, Some(&admin), &add).0, 1);
+    let expected = [
+        &["event=\"reloaded\"", "token.level-read: added, read"][..],
+        &["event=\"audit\"", "outcome=\"done\"", "caller=kit", "path=/api/v1/reload"],
+        &["event=\"admin_refused\"", "code=\"role_too_low\"", "caller=level-read", "path=/api/v1/cache/wipe"],
+        &["event=\"audit\"", "outcome=\"done\"", "caller=level-operate", "path=/api/v1/cache/wipe"],
+        &["event=\"admin_refused\"", "caller=level-operate", "needed=\"admin\""],
+        &[
+            "event=\"audit\"",
+            "outcome=\"done\"",
+            "caller=level-admin",
+            "said={\"rule\":\"level-rule\",\"position\":1}",
+        ],
+        &["event=\"audit\"", "outcome=\"refused\" code=\"duplicate_rule\"", "said={\"rule\":\"level-rule\"}"],
+    ];
+    for words in expected {
+        let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+        until(&format!("{words:?}"), async || weir.log().lines().any(is_it).then_some(())).await;
+    }
+    assert_eq!(weir.log().lines().count(), expected.len(), "{}", weir.log());
+    let refused = metric(&weir, "weir_admin_refused_total{reason=\"role_too_low\"}").await;
+    assert_eq!(refused, 2.0);
+    assert_eq!(metric(&weir, "weir_stderr_lines_lost_total{reason=\"queue_full\"}").await, 0.0);
+}
+
 /// The hash of a token, as it stands in the file or stood there.
 fn weir_testkit_hash(weir: &Weir, role: &str) -> String {
     let text = file(weir);
