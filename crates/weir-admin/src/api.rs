@@ -192,13 +192,32 @@ async fn blocking<T: Send + 'static>(
 /// What is read from the history at once: a question may take half a minute. Others wait, without a thread of their own.
 static READS: Semaphore = Semaphore::const_new(2);
 
+/// What looks at all rows of statistics at once: each holds them as they were when it began, so what makes room meanwhile stays as long.
+static LOOKS: Semaphore = Semaphore::const_new(2);
+
 /// As [`blocking`], for what reads the history.
 async fn reading<T: Send + 'static>(
     control: Controls,
     work: impl FnOnce(&dyn Control) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<Json<T>, ApiError> {
+    placed(&READS, control, work).await
+}
+
+/// As [`blocking`], for what looks at all rows of statistics.
+async fn looking<T: Send + 'static>(
+    control: Controls,
+    work: impl FnOnce(&dyn Control) -> Result<T, ApiError> + Send + 'static,
+) -> Result<Json<T>, ApiError> {
+    placed(&LOOKS, control, work).await
+}
+
+async fn placed<T: Send + 'static>(
+    places: &'static Semaphore,
+    control: Controls,
+    work: impl FnOnce(&dyn Control) -> Result<T, ApiError> + Send + 'static,
+) -> Result<Json<T>, ApiError> {
     // It is never closed. Who has given up is still read for until the end, and keeps its place.
-    let place = READS.acquire().await.ok();
+    let place = places.acquire().await.ok();
     blocking(control, move |control| {
         let _place = place;
         work(control)

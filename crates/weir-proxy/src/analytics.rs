@@ -15,7 +15,7 @@ use weir_model::DigestId;
 use weir_session::State;
 use weir_sql::{LexMode, is_system_schema, trimmed_span};
 use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
-use weir_stats::digests::{Call, DigestText, Origin, PlainCall, Report, Slot, Table, Usage, Writer};
+use weir_stats::digests::{Call, DigestText, Origin, PlainCall, Rows, Slot, Table, Usage, Writer};
 use weir_stats::series::{Ledger, Minute};
 use weir_wire::caps::Caps;
 
@@ -79,8 +79,9 @@ impl Digests {
         self.desk.bytes()
     }
 
-    pub fn report(&self) -> Report {
-        Report::of(&self.tables)
+    /// What was counted by now.
+    pub fn rows(&self) -> Rows {
+        Rows::of(&self.tables)
     }
 
     pub fn usage(&self) -> Usage {

@@ -17,7 +17,7 @@ mod table;
 mod writer;
 
 pub use call::{Call, PlainCall, Source};
-pub use report::{Line, Report, Usage};
+pub use report::{Line, Report, Rows, Usage};
 pub use row::{DigestText, Origin};
 pub use sums::{REASONS, Sums};
 pub use table::Table;

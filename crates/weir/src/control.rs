@@ -169,7 +169,7 @@ impl Control for Live {
         let period = history::read(self.history.as_deref(), |history| history.period(from, to))?;
         let seen = history::seen(&period);
         let counted = queries::Counted {
-            report: &period.report,
+            lines: queries::Lines::Told(&period.report),
             began_at: UNIX_EPOCH,
             usage: Usage::default(),
             unchanged: queries::Unchanged::default(),

@@ -2,7 +2,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 
-use super::{Controls, blocking};
+use super::{Controls, looking};
 use crate::advice::{PinAdvice, PinsAsked};
 use crate::advised::{AdviceAsked, AdvisedShown, CacheAdvice};
 use crate::error::{ApiError, Code, ErrorBody};
@@ -20,7 +20,7 @@ pub(super) async fn pins(
     asked: Result<Query<PinsAsked>, QueryRejection>,
 ) -> Result<Json<PinAdvice>, ApiError> {
     let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
-    blocking(control, move |control| control.advise_pins(asked)).await
+    looking(control, move |control| control.advise_pins(asked)).await
 }
 
 /// What cache rules would do that are not there yet.
@@ -36,7 +36,7 @@ pub(super) async fn cache(
     asked: Result<Query<AdviceAsked>, QueryRejection>,
 ) -> Result<Json<CacheAdvice>, ApiError> {
     let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
-    blocking(control, move |control| control.advise_cache(&asked)).await
+    looking(control, move |control| control.advise_cache(&asked)).await
 }
 
 /// What a cache rule for one statement would do, with each TTL.
@@ -49,5 +49,5 @@ pub(super) async fn cache_of(
     State(control): State<Controls>,
     Path(id): Path<String>,
 ) -> Result<Json<AdvisedShown>, ApiError> {
-    blocking(control, move |control| control.advise_cache_of(&id)).await
+    looking(control, move |control| control.advise_cache_of(&id)).await
 }

@@ -2,7 +2,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 
-use super::{Controls, blocking, reading};
+use super::{Controls, blocking, looking, reading};
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
 
@@ -22,7 +22,7 @@ pub(super) async fn list(
     if asked.window.is_some() || asked.from.is_some() {
         return reading(control, move |control| control.queries(&asked)).await;
     }
-    blocking(control, move |control| control.queries(&asked)).await
+    looking(control, move |control| control.queries(&asked)).await
 }
 
 /// What was counted of the statements with one digest.
@@ -35,7 +35,7 @@ pub(super) async fn show(
     State(control): State<Controls>,
     Path(id): Path<String>,
 ) -> Result<Json<QueryShown>, ApiError> {
-    blocking(control, move |control| control.query(&id)).await
+    looking(control, move |control| control.query(&id)).await
 }
 
 /// Forgets what was counted.

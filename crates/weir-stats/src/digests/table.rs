@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use super::row::{Counts, DigestText, Origin, Row};
 use super::sums::Sums;
 use super::writer::Slot;
-use super::{Call, Line, Usage};
+use super::{Call, Usage};
 
 /// The rows of one worker, as readers see them.
 #[derive(Debug)]
@@ -110,31 +110,4 @@ impl Table {
         let row = shelf.rows.get(slot.index as usize).filter(|row| row.serial == slot.serial)?;
         Some((Arc::clone(&row.digest), Arc::clone(&row.origin)))
     }
-}
-
-/// All rows of some tables, those of one digest and origin together, and the sums of `other`.
-pub(super) fn collect(tables: &[Arc<Table>]) -> (Vec<Line>, Sums) {
-    let mut lines = Vec::new();
-    let other = walk(tables, |line| lines.push(line));
-    (lines, other)
-}
-
-/// Shows each line of some tables, so that they need not be in memory together, and returns the sums of `other`.
-pub(super) fn walk(tables: &[Arc<Table>], show: impl FnMut(Line)) -> Sums {
-    let mut other = Sums::default();
-    let mut all = Vec::new();
-    for table in tables {
-        let (rows, gone) = table.read();
-        other.merge(&gone);
-        all.extend(rows);
-    }
-    let key = |row: &Row| (row.digest.id, Arc::clone(&row.origin));
-    all.sort_by_cached_key(|row| key(row));
-    let same = |a: &Arc<Row>, b: &Arc<Row>| {
-        a.digest.id == b.digest.id && a.origin == b.origin && a.digest.text == b.digest.text
-    };
-    let lines = all.chunk_by(same).filter_map(Line::of);
-    // The first statement of a row may be under way.
-    lines.filter(|line| line.sums.calls > 0).for_each(show);
-    other
 }

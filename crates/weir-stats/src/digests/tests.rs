@@ -141,6 +141,10 @@ fn codes_of_errors_are_bounded() {
     assert_eq!(sums.codes[&0], 84);
 }
 
+fn calls_of(rows: &Rows) -> u64 {
+    rows.lines().map(|(_, line)| line.sums.calls).sum::<u64>() + rows.other().calls
+}
+
 /// Memory stays below its bound, what is used often stays, and nothing that was counted is lost.
 #[test]
 fn a_million_distinct_digests_fit() {
@@ -150,6 +154,11 @@ fn a_million_distinct_digests_fit() {
         desk.count(n + 10, &call(3_000));
         if n % 4 == 0 {
             desk.count(n / 4 % 8, &call(50_000));
+        }
+        if n % 100_000 == 0 {
+            // Who looks meanwhile sees all that was counted, each line when it is its turn.
+            let rows = Rows::of(&[Arc::clone(&desk.table)]);
+            assert_eq!(calls_of(&rows), n + 1 + n / 4 + 1);
         }
     }
     let usage = desk.table.usage();

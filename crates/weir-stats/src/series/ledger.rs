@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::code::{decode_sums, encode_sums};
-use crate::digests::{DigestText, Line, Origin, Report, Sums, Table};
+use crate::digests::{DigestText, Line, Origin, Report, Rows, Sums, Table};
 
 /// What was counted of digests since it was looked last.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +96,8 @@ impl Ledger {
         let resets = Report::resets(tables);
         let mut all = Sums::default();
         let (mut seen, mut lines) = (HashMap::with_capacity(self.before.len()), Vec::new());
-        let gone = Report::walk(tables, |line| {
+        let rows = Rows::of(tables);
+        for (_, line) in rows.lines() {
             all.merge(&line.sums);
             let key = Key { digest: Arc::clone(&line.digest), origin: Arc::clone(&line.origin) };
             let bytes = encode_sums(&line.sums).into_boxed_slice();
@@ -113,8 +114,8 @@ impl Ledger {
                     keep_greatest(&mut lines, most);
                 }
             }
-        });
-        all.merge(&gone);
+        }
+        all.merge(rows.other());
         Read { resets, all, seen, lines }
     }
 }

@@ -124,7 +124,9 @@ impl Bar {
     const OF_THE_TIME: f64 = 0.001;
 
     fn of(digests: &Digests) -> Self {
-        let server_ns = digests.report().all().server.sum_ns() as f64;
+        let rows = digests.rows();
+        let counted: u64 = rows.lines().map(|(_, line)| line.sums.server.sum_ns()).sum();
+        let server_ns = (counted + rows.other().server.sum_ns()) as f64;
         let observed = digests.observed();
         let least_ns = (server_ns * Self::SHARE).max(observed.as_nanos() as f64 * Self::OF_THE_TIME);
         Self { least_ns, server_ns, observed }

@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use weir_admin::{ApiError, Code, PinAdvice, PinnedBehind, PinnedBy, PinnedFor, PinsAsked};
-use weir_model::DigestId;
 use weir_proxy::{SessionSeen, Shared};
 use weir_session::PinReason;
-use weir_stats::digests::{Line, Origin};
+use weir_stats::digests::{DigestText, Origin, Sums};
 
 /// Statements and users that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
@@ -20,7 +21,35 @@ struct Kept {
     all: u64,
 }
 
-type Behind = (DigestId, String, String, String);
+/// A statement and who sends it, to whichever server. There may be tens of thousands: texts are not copied.
+struct Behind {
+    digest: Arc<DigestText>,
+    origin: Arc<Origin>,
+}
+
+impl Behind {
+    fn of(digest: &Arc<DigestText>, origin: &Arc<Origin>) -> Self {
+        Self { digest: Arc::clone(digest), origin: Arc::clone(origin) }
+    }
+
+    fn key(&self) -> (u64, &[u8], &[u8], &[u8]) {
+        (self.digest.id.0, &self.digest.text, &self.origin.user, &self.origin.schema)
+    }
+}
+
+impl PartialEq for Behind {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Behind {}
+
+impl Hash for Behind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
 
 /// What was counted, and what goes on now.
 pub fn advise(shared: &Shared, asked: PinsAsked) -> Result<PinAdvice, ApiError> {
@@ -34,14 +63,14 @@ pub fn advise(shared: &Shared, asked: PinsAsked) -> Result<PinAdvice, ApiError> 
     let mut users: HashMap<String, Kept> = HashMap::new();
     let mut all = Kept::default();
     if let Some(digests) = &shared.digests {
-        let report = digests.report();
-        for line in report.lines.iter().filter(|line| line.sums.pins.iter().any(|times| *times > 0)) {
-            let kept = of_line(line);
+        let rows = digests.rows();
+        for (_, line) in rows.lines().filter(|(_, line)| line.sums.pins.iter().any(|times| *times > 0)) {
+            let kept = of_sums(&line.sums);
             users.entry(text(&line.origin.user)).or_default().add(&kept);
             all.add(&kept);
-            behind.entry(key(line.digest.id, &line.digest.text, &line.origin)).or_default().add(&kept);
+            behind.entry(Behind::of(&line.digest, &line.origin)).or_default().add(&kept);
         }
-        all.add(&of_sums(&report.other));
+        all.add(&of_sums(rows.other()));
         // What has not ended yet.
         for session in seen.iter().filter(|session| !session.pins.contains(PinReason::SessionMode)) {
             let Some(ns) = session.pinned.map(|time| time.min(digests.observed()).as_nanos() as u64) else {
@@ -56,7 +85,7 @@ pub fn advise(shared: &Shared, asked: PinsAsked) -> Result<PinAdvice, ApiError> 
             all.add(&kept);
             let named = session.pinned_by.and_then(|slot| digests.named(session.worker, slot));
             if let Some((digest, origin)) = named {
-                behind.entry(key(digest.id, &digest.text, &origin)).or_default().add(&kept);
+                behind.entry(Behind::of(&digest, &origin)).or_default().add(&kept);
             }
         }
     }
@@ -96,20 +125,12 @@ impl Kept {
     }
 }
 
-fn of_line(line: &Line) -> Kept {
-    of_sums(&line.sums)
-}
-
-fn of_sums(sums: &weir_stats::digests::Sums) -> Kept {
+fn of_sums(sums: &Sums) -> Kept {
     let by = |counts: &[u64]| {
         let counts = PinReason::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
         counts.map(|(reason, count)| (reason, *count)).collect()
     };
     Kept { times: by(&sums.pins), reasons: by(&sums.pinned_ns), all: sums.kept_ns }
-}
-
-fn key(id: DigestId, digest: &[u8], origin: &Origin) -> Behind {
-    (id, text(digest), text(&origin.user), text(&origin.schema))
 }
 
 /// Sessions with each reason now.
@@ -143,16 +164,16 @@ fn reasons(all: &Kept, now: &BTreeMap<PinReason, u64>) -> Vec<PinnedFor> {
 fn by_statement(behind: HashMap<Behind, Kept>) -> Vec<(Behind, Kept)> {
     let mut behind: Vec<(Behind, Kept)> = behind.into_iter().collect();
     let most = |kept: &Kept| kept.all.max(kept.reasons.values().copied().max().unwrap_or(0));
-    behind.sort_by(|(a, x), (b, y)| most(y).cmp(&most(x)).then_with(|| a.cmp(b)));
+    behind.sort_by(|(a, x), (b, y)| most(y).cmp(&most(x)).then_with(|| a.key().cmp(&b.key())));
     behind
 }
 
-fn pinned_behind((id, digest, user, schema): &Behind, kept: &Kept, observed: f64) -> PinnedBehind {
+fn pinned_behind(behind: &Behind, kept: &Kept, observed: f64) -> PinnedBehind {
     PinnedBehind {
-        id: id.to_string(),
-        digest: digest.clone(),
-        user: user.clone(),
-        schema: schema.clone(),
+        id: behind.digest.id.to_string(),
+        digest: text(&behind.digest.text),
+        user: text(&behind.origin.user),
+        schema: text(&behind.origin.schema),
         times: kept.times.iter().map(|(reason, times)| (reason.as_str().to_owned(), *times)).collect(),
         seconds: kept.reasons.iter().map(|(reason, ns)| (reason.as_str().to_owned(), seconds(*ns))).collect(),
         kept_seconds: seconds(kept.all),

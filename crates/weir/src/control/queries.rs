@@ -1,5 +1,6 @@
 //! What was counted of statements, for the API.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use weir_model::DigestId;
 use weir_proxy::{Digests, Shared};
 use weir_session::PinReason;
 use weir_stats::HistogramSnapshot;
-use weir_stats::digests::{Line, Origin, Report, Sums, Usage};
+use weir_stats::digests::{Line, Origin, Report, Rows, Sums, Usage};
 
 /// Rows that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
@@ -21,7 +22,7 @@ const SHOWN_MAX: usize = 10_000;
 
 /// What was counted of statements, now or in some time.
 pub struct Counted<'r> {
-    pub report: &'r Report,
+    pub lines: Lines<'r>,
     /// When the seconds began that rows tell.
     pub began_at: SystemTime,
     pub usage: Usage,
@@ -29,12 +30,57 @@ pub struct Counted<'r> {
     pub unchanged: Unchanged,
 }
 
+/// Lines, each with its number.
+pub enum Lines<'r> {
+    /// Each is made when it is looked at.
+    Counted(&'r Rows),
+    Told(&'r Report),
+}
+
+impl Lines<'_> {
+    fn each(&self, mut show: impl FnMut(usize, &Line)) {
+        match self {
+            Self::Counted(rows) => rows.lines().for_each(|(at, line)| show(at, &line)),
+            Self::Told(report) => report.lines.iter().enumerate().for_each(|(at, line)| show(at, line)),
+        }
+    }
+
+    fn line(&self, at: usize) -> Option<Cow<'_, Line>> {
+        match self {
+            Self::Counted(rows) => rows.line(at).map(Cow::Owned),
+            Self::Told(report) => report.lines.get(at).map(Cow::Borrowed),
+        }
+    }
+
+    fn other(&self) -> &Sums {
+        match self {
+            Self::Counted(rows) => rows.other(),
+            Self::Told(report) => &report.other,
+        }
+    }
+}
+
+/// What of a line is needed to choose among all. A whole one takes a hundred times as much memory.
+struct Brief {
+    at: usize,
+    id: DigestId,
+    calls: u64,
+    total_ns: u64,
+    rank: u64,
+}
+
+impl Brief {
+    fn mean_ns(&self) -> u64 {
+        self.total_ns.checked_div(self.calls).unwrap_or(0)
+    }
+}
+
 /// The rows that were asked for, of what was counted since the start or the last reset.
 pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> {
     let Some(digests) = &shared.digests else {
         let nothing = Report { lines: Vec::new(), other: Sums::default() };
         let counted = Counted {
-            report: &nothing,
+            lines: Lines::Told(&nothing),
             began_at: UNIX_EPOCH,
             usage: Usage::default(),
             unchanged: Unchanged::default(),
@@ -46,10 +92,10 @@ pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> 
             ..listed(&counted, asked)?
         });
     };
-    let report = digests.report();
+    let rows = digests.rows();
     listed(
         &Counted {
-            report: &report,
+            lines: Lines::Counted(&rows),
             began_at: digests.began_at(),
             usage: digests.usage(),
             unchanged: Unchanged::of(digests),
@@ -60,29 +106,37 @@ pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> 
 
 /// The rows that were asked for.
 pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, ApiError> {
-    let Counted { report, began_at, usage, unchanged } = counted;
+    let Counted { lines, began_at, usage, unchanged } = counted;
     let limit = asked.limit.unwrap_or(SHOWN);
     if !(1..=SHOWN_MAX).contains(&limit) {
         return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
     }
-    let selected: Vec<&Line> = report.lines.iter().filter(|line| is_selected(&line.origin, asked)).collect();
-    let middle = Middle::of(&selected);
-    let mut rows: Vec<(&Line, Quadrant)> =
-        selected.iter().map(|line| (*line, middle.quadrant(line))).collect();
-    let quadrants = quadrants(&rows);
-    rows.retain(|(_, quadrant)| asked.quadrant.is_none_or(|wanted| wanted == *quadrant));
     let sort = asked.sort.unwrap_or_default();
+    let (mut all, mut selected) = (0, Vec::new());
+    lines.each(|at, line| {
+        all += 1;
+        if is_selected(&line.origin, asked) {
+            selected.push(brief(at, line, rank(sort, line, unchanged)));
+        }
+    });
+    let middle = Middle::of(&selected);
+    let quadrants = quadrants(&selected, &middle);
+    selected.retain(|brief| asked.quadrant.is_none_or(|wanted| wanted == middle.quadrant(brief)));
     let offset = asked.offset.unwrap_or(0);
     // The ids make the order the same each time.
-    rows.sort_by_cached_key(|(line, _)| (Reverse(rank(sort, line, unchanged)), line.digest.id));
-    let row = |(line, quadrant): (&Line, Quadrant)| query(line, quadrant, unchanged, *began_at);
+    selected.sort_by_key(|brief| (Reverse(brief.rank), brief.id));
+    let page = selected.iter().skip(offset).take(limit);
+    let row = |brief: &Brief| {
+        let line = lines.line(brief.at)?;
+        Some(query(&line, middle.quadrant(brief), unchanged, *began_at))
+    };
     Ok(Queries {
         enabled: true,
-        rows: report.lines.len(),
-        selected: rows.len(),
+        rows: all,
+        selected: selected.len(),
         offset,
-        queries: rows.into_iter().skip(offset).take(limit).map(row).collect(),
-        other: Some(counts(&report.other, 0, *began_at)),
+        queries: page.filter_map(row).collect(),
+        other: Some(counts(lines.other(), 0, *began_at)),
         quadrants,
         evicted: usage.evicted,
         memory: usage.bytes as u64,
@@ -101,22 +155,29 @@ pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
     };
     let digests = shared.digests.as_ref().ok_or_else(unknown)?;
     let wanted = u64::from_str_radix(id, 16).map(DigestId).map_err(|_| unknown())?;
-    let report = digests.report();
-    let unchanged = Unchanged::of(digests);
-    let middle = Middle::of(&report.lines.iter().collect::<Vec<_>>());
-    let lines: Vec<&Line> = report.lines.iter().filter(|line| line.digest.id == wanted).collect();
-    let first = lines.first().ok_or_else(unknown)?;
+    let (held, unchanged) = (digests.rows(), Unchanged::of(digests));
+    let (mut briefs, mut lines) = (Vec::new(), Vec::new());
+    for (at, line) in held.lines() {
+        briefs.push(brief(at, &line, 0));
+        if line.digest.id == wanted {
+            lines.push((briefs.len() - 1, line));
+        }
+    }
+    let middle = Middle::of(&briefs);
+    let (_, first) = lines.first().ok_or_else(unknown)?;
     let mut all = Sums::default();
-    lines.iter().for_each(|line| all.merge(&line.sums));
+    lines.iter().for_each(|(_, line)| all.merge(&line.sums));
+    let regret_ns = lines.iter().map(|(_, line)| unchanged.regret_ns(line)).sum();
+    let row = |(at, line): &(usize, Line)| {
+        let quadrant = middle.quadrant(briefs.get(*at)?);
+        Some(query(line, quadrant, &unchanged, digests.began_at()))
+    };
     Ok(QueryShown {
         id: first.digest.id.to_string(),
         digest: text(&first.digest.text),
         digest_cut: first.digest.is_cut,
-        all: counts(&all, lines.iter().map(|line| unchanged.regret_ns(line)).sum(), digests.began_at()),
-        rows: lines
-            .iter()
-            .map(|line| query(line, middle.quadrant(line), &unchanged, digests.began_at()))
-            .collect(),
+        all: counts(&all, regret_ns, digests.began_at()),
+        rows: lines.iter().filter_map(row).collect(),
     })
 }
 
@@ -165,6 +226,11 @@ impl Unchanged {
     }
 }
 
+fn brief(at: usize, line: &Line, rank: u64) -> Brief {
+    let (calls, total_ns) = (line.sums.calls, line.sums.total.sum_ns());
+    Brief { at, id: line.digest.id, calls, total_ns, rank }
+}
+
 /// The medians over rows, of calls and of mean times.
 struct Middle {
     calls: u64,
@@ -172,17 +238,17 @@ struct Middle {
 }
 
 impl Middle {
-    fn of(lines: &[&Line]) -> Self {
-        let median = |of: fn(&Line) -> u64| {
-            let mut all: Vec<u64> = lines.iter().map(|line| of(line)).collect();
+    fn of(briefs: &[Brief]) -> Self {
+        let median = |of: fn(&Brief) -> u64| {
+            let mut all: Vec<u64> = briefs.iter().map(of).collect();
             all.sort_unstable();
             all.get(all.len() / 2).copied().unwrap_or(0)
         };
-        Self { calls: median(|line| line.sums.calls), mean_ns: median(mean_ns) }
+        Self { calls: median(|brief| brief.calls), mean_ns: median(Brief::mean_ns) }
     }
 
-    fn quadrant(&self, line: &Line) -> Quadrant {
-        match (line.sums.calls > self.calls, mean_ns(line) > self.mean_ns) {
+    fn quadrant(&self, brief: &Brief) -> Quadrant {
+        match (brief.calls > self.calls, brief.mean_ns() > self.mean_ns) {
             (true, true) => Quadrant::OftenSlow,
             (true, false) => Quadrant::OftenFast,
             (false, true) => Quadrant::SeldomSlow,
@@ -191,20 +257,16 @@ impl Middle {
     }
 }
 
-fn mean_ns(line: &Line) -> u64 {
-    line.sums.total.sum_ns().checked_div(line.sums.calls).unwrap_or(0)
-}
-
-fn quadrants(rows: &[(&Line, Quadrant)]) -> Vec<QuadrantSum> {
+fn quadrants(briefs: &[Brief], middle: &Middle) -> Vec<QuadrantSum> {
     let mut sums: BTreeMap<Quadrant, QuadrantSum> = BTreeMap::new();
     for quadrant in [Quadrant::OftenSlow, Quadrant::OftenFast, Quadrant::SeldomSlow, Quadrant::SeldomFast] {
         sums.insert(quadrant, QuadrantSum { quadrant, rows: 0, calls: 0, total_seconds: 0.0 });
     }
-    for (line, quadrant) in rows {
-        if let Some(sum) = sums.get_mut(quadrant) {
+    for brief in briefs {
+        if let Some(sum) = sums.get_mut(&middle.quadrant(brief)) {
             sum.rows += 1;
-            sum.calls += line.sums.calls;
-            sum.total_seconds += seconds(line.sums.total.sum_ns());
+            sum.calls += brief.calls;
+            sum.total_seconds += seconds(brief.total_ns);
         }
     }
     sums.into_values().collect()
@@ -215,7 +277,7 @@ fn rank(sort: SortBy, line: &Line, unchanged: &Unchanged) -> u64 {
     match sort {
         SortBy::Total => sums.total.sum_ns(),
         SortBy::Calls => sums.calls,
-        SortBy::Mean => mean_ns(line),
+        SortBy::Mean => sums.total.sum_ns().checked_div(sums.calls).unwrap_or(0),
         SortBy::P99 => sums.total.percentile(99.0),
         SortBy::Errors => sums.errors,
         SortBy::Rows => sums.rows_sent + sums.rows_affected,

@@ -1,5 +1,8 @@
 //! What is counted of statements by digest, and how it is shown.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use weir_testkit::client::command::{self, Param};
 
@@ -355,4 +358,60 @@ async fn nothing_is_counted_where_it_is_off() {
     assert_eq!(value(&mut client, 1).await, "one");
     assert!(told(&weir, &["queries"]).contains("analytics.enabled is off"));
     assert_eq!(told_json(&weir, &["queries"])["enabled"], false);
+}
+
+/// However many statements are told apart, who reads takes no more memory for it than for a page.
+#[tokio::test]
+async fn who_looks_at_many_rows_takes_little_memory() {
+    const ROWS: usize = 6_000;
+    const TEXTS: usize = 9_000;
+    let server = server(Flavor::MariaDb);
+    database(&server, "qu_many", &[]).await;
+    let weir = Arc::new(sharing(&server, 4, SESSION, &format!("[analytics]\ndigests = {ROWS}\n")));
+    let [mut client] = clients(&weir, "qu_many").await;
+    for n in 0..TEXTS {
+        client.run(&format!("SELECT 1 AS c{n}")).await.unwrap();
+    }
+    let paths =
+        ["/queries?limit=1", "/queries?limit=1&sort=regret", "/advise/pins", "/advise/cache", "/status"];
+    let ask = async |weir: &Weir, path: &str| {
+        let host = format!("Host: {}\r\n", weir.admin_addr());
+        request(weir, &format!("GET /api/v1{path}"), &host, "").await
+    };
+    // What is made at the first question is there from now on.
+    for path in paths {
+        assert_eq!(ask(&weir, path).await.0, 200, "{path}");
+    }
+    let before = weir.resident_bytes().unwrap();
+    let process = format!("/proc/{}", weir.pid());
+    // From here on the most counts.
+    std::fs::write(format!("{process}/clear_refs"), "5").unwrap();
+    let mut readers = tokio::task::JoinSet::new();
+    for n in 0..20 {
+        let weir = Arc::clone(&weir);
+        readers.spawn(async move {
+            let host = format!("Host: {}\r\n", weir.admin_addr());
+            for path in paths.iter().cycle().skip(n).take(3) {
+                let (status, told) = request(&weir, &format!("GET /api/v1{path}"), &host, "").await;
+                assert_eq!(status, 200, "{path}: {told}");
+            }
+        });
+    }
+    for _ in 0..200 {
+        client.run("SELECT 1 AS c0").await.unwrap();
+    }
+    readers.join_all().await;
+    let status = std::fs::read_to_string(format!("{process}/status")).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most = most.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10;
+    // A line in the form that is quick to add to takes 8 KiB, so all rows would be 46 MiB for each of those who ask.
+    let taken = most.saturating_sub(before);
+    assert!(taken < 32 << 20, "{taken} bytes beyond {before}");
+
+    counted(&mut client).await;
+    let told = told_json(&weir, &["queries", "--limit", "10000"]);
+    let rows = told["queries"].as_array().unwrap();
+    assert_eq!((rows.len(), told["rows"].as_u64()), (ROWS, Some(ROWS as u64)));
+    let others = told["other"]["calls"].as_u64().unwrap();
+    assert_eq!(sum(rows, "calls") + others, (TEXTS + 200) as u64);
 }
