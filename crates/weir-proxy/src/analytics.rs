@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use weir_model::DigestId;
 use weir_session::State;
-use weir_sql::{LexMode, is_system_schema, trimmed_span};
+use weir_sql::{LexMode, is_system_schema, may_carry_password, trimmed_span};
 use weir_stats::advice::{Desk, Gates, Limits, Line, Sample, Seen};
 use weir_stats::digests::{Call, DigestText, Origin, PlainCall, Rows, Slot, Table, Usage, Writer};
 use weir_stats::series::{Ledger, Minute};
@@ -372,7 +372,7 @@ impl Spot {
         {
             return slot;
         }
-        let sample = sql.unwrap_or_default();
+        let sample = sql.filter(|sql| !may_carry_password(sql)).unwrap_or_default();
         let slot =
             writer.slot(&self.digest, (&sender.origin, sender.number), sample, began.elapsed().as_secs());
         self.place = Some((sender.number, slot));

@@ -13,6 +13,7 @@ use std::sync::atomic::{
 };
 use std::time::{Duration, Instant};
 use weir_session::{PinReason, PinSet, Schema};
+use weir_sql::may_carry_password;
 use weir_stats::digests::{Slot, SlotCell};
 use weir_wire::attributes::statement_offset;
 
@@ -148,7 +149,7 @@ pub struct SessionSeen {
     pub pinned: Option<Duration>,
     pub slot: Option<Slot>,
     pub pinned_by: Option<Slot>,
-    /// The statement as it came, if those are kept.
+    /// The statement as it came, if those are kept and it carries no password.
     pub text: Option<Vec<u8>>,
 }
 
@@ -233,6 +234,8 @@ impl Live {
         let id_there = self.server_id.load(Relaxed);
         let commands = self.commands.load(Relaxed);
         let text = self.text.lock();
+        let is_at_hand = text.0 != 0 && text.0 == commands + u64::from(state.waits());
+        let text = (is_at_hand && !may_carry_password(&text.1)).then(|| text.1.clone());
         SessionSeen {
             id,
             user,
@@ -255,7 +258,7 @@ impl Live {
             pinned: (!pinned.is_empty()).then(|| ago(self.pinned_since.load(Relaxed))),
             slot: self.slot.get(),
             pinned_by: self.pinned_by.get(),
-            text: (text.0 != 0 && text.0 == commands + u64::from(state.waits())).then(|| text.1.clone()),
+            text,
         }
     }
 }

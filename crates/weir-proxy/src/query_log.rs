@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, SystemTime};
 use weir_session::{PinReason, PinSet};
-use weir_stats::digests::{Call, DigestText, Origin};
+use weir_sql::may_carry_password;
+use weir_stats::digests::{Call, DigestText, Origin, Source};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
 
@@ -65,7 +66,7 @@ pub struct LoggedStatement {
     /// COM_QUERY or another, by its name.
     pub command: &'static str,
     pub digest: Option<(Arc<DigestText>, Arc<Origin>)>,
-    /// As it came, where that is asked for.
+    /// As it came, where that is asked for and it carries no password.
     pub text: Option<Vec<u8>>,
     pub call: Call,
     /// The server's id of the connection on which it ran, or 0.
@@ -228,7 +229,7 @@ impl Session {
             peer: self.peer,
             command: com::name(self.current.command),
             digest: slot.and_then(|slot| here(|analytics| analytics.named(slot)).flatten()),
-            text: text.filter(|_| may_show),
+            text: text.filter(|text| may_show && !may_carry_password(text)),
             call,
             server_connection: if call.server_ns == 0 { 0 } else { self.server.id },
             rules: self.tally.matched_names(),

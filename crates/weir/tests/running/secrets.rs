@@ -284,3 +284,62 @@ async fn literals_passwords_and_keys_are_on_no_page_in_no_answer_and_in_no_log()
         assert!(file.contains("SELECT `v` FROM `t` WHERE `v` = ?"), "{name} has no statement at all");
     }
 }
+
+/// Where samples and texts are asked for, what carries an account's password is left out of them, as the servers leave it out of their own
+/// logs.
+#[tokio::test]
+async fn passwords_of_accounts_are_in_no_sample_and_in_no_text_of_a_log() {
+    for (flavor, server) in &both() {
+        database(server, "canary_samples", &[]).await;
+        let more = "[log]\nlevel = \"trace\"\n[analytics]\nsamples = true\n[history]\nfile = \"history.db\"\n\
+                    [query_log]\nfile = \"queries.json\"\nsample = \"100%\"\nliterals = true\n";
+        let mut weir = weir_with(server, more);
+        let mut client = client(&weir, "canary_samples").await;
+        let id = client.greeting().connection_id.to_string();
+        let password = match flavor {
+            Flavor::MariaDb => "PASSWORD('canary-changed')",
+            Flavor::MySql => "'canary-changed'",
+        };
+        let set = format!("SET PASSWORD FOR canary5 = {password}");
+        // Some are none of this server's; what a client has sent is seen all the same.
+        let carrying = [
+            "CREATE USER canary5 IDENTIFIED BY 'canary-listed'",
+            "ALTER USER canary5 IDENTIFIED BY 'canary-previous'",
+            &set,
+            "GRANT SELECT ON canary_samples.* TO canary5 IDENTIFIED BY 'canary-wrong'",
+            "CHANGE MASTER TO MASTER_PASSWORD = 'canary-through', NO_SUCH = 1",
+            "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = 'canary-through', NO_SUCH = 1",
+            "START REPLICA USER = 'u' PASSWORD = 'canary-through' NO_SUCH",
+            "CREATE SERVER s FOREIGN DATA WRAPPER NO SUCH OPTIONS (PASSWORD 'canary-through')",
+            "PREPARE s FROM 'ALTER USER canary5 IDENTIFIED BY ''canary-changed'''",
+            "SELECT 1 NO SUCH; SET PASSWORD = 'canary-reload'",
+        ];
+        client.run("DROP USER IF EXISTS canary5").await.unwrap();
+        for sql in carrying {
+            let answer = client.query(sql).await.unwrap();
+            assert!(
+                !sql.starts_with("CREATE USER") || answer.err().is_none(),
+                "{flavor:?} {sql}: {answer:?}"
+            );
+            clean(sql, &told(&weir, &["sessions", "show", &id]));
+        }
+        client.run("DROP USER canary5").await.unwrap();
+        let plain = "SELECT 'as it came' AS plain";
+        client.run(plain).await.unwrap();
+        let shown = told(&weir, &["sessions", "show", &id]);
+        assert!(shown.contains(plain), "{flavor:?}: texts are not kept at all: {shown}");
+        client.command(command::PING, b"").await.unwrap();
+        let statements = carrying.len() + 3;
+        let logged = async || (files(&weir, "queries.json").lines().count() >= statements).then_some(());
+        until("all are logged", logged).await;
+        let queries = told_json(&weir, &["queries", "--limit", "1000"]).to_string();
+        assert!(queries.contains(plain), "{flavor:?}: there are no samples at all: {queries}");
+        clean("queries", &queries);
+        weir.terminate(PATIENCE).unwrap();
+        let log = files(&weir, "queries.json");
+        assert!(log.contains(plain), "{flavor:?}: there are no texts at all: {log}");
+        clean("queries.json", &log);
+        clean("history.db", &files(&weir, "history.db"));
+        clean("the log", &weir.log());
+    }
+}
