@@ -134,8 +134,9 @@ fn add_minute(
     Ok(())
 }
 
-/// Removes what is outside of `keep`, and the oldest minutes and seconds while more than `size` bytes are in use. Returns whether
-/// there may be more to remove.
+/// Removes what is older than `keep`, and the oldest minutes and seconds while more than `size` bytes are in use: first of those that lie
+/// too far ahead to be of our time. By their time alone these do not go, for it may be the clock that is wrong. Returns whether there may
+/// be more to remove.
 pub(crate) fn prune(
     connection: &mut Connection,
     keep: Option<Keep>,
@@ -145,19 +146,17 @@ pub(crate) fn prune(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut more = false;
     if let Some(keep) = keep {
-        transaction
-            .execute("DELETE FROM second WHERE at < ? OR at > ?", params![keep.seconds_from, keep.until])?;
-        transaction.execute("DELETE FROM minute WHERE at > ?", params![keep.until])?;
-        transaction.execute("DELETE FROM digest_minute WHERE at > ?", params![keep.until])?;
+        transaction.execute("DELETE FROM second WHERE at < ?", params![keep.seconds_from])?;
     }
-    let mut forgotten = forget(&transaction)?;
+    let mut forgotten = forget(&transaction, keep)?;
     for slice in 0..SLICES {
-        let Some((tables, until)) = next_to_go(&transaction, keep, size)? else { break };
-        for table in tables {
-            transaction.execute(&format!("DELETE FROM {table} WHERE at < ?"), params![until])?;
+        let Some(going) = next_to_go(&transaction, keep, size)? else { break };
+        for table in going.tables {
+            let text = format!("DELETE FROM {table} WHERE at >= ? AND at < ?");
+            transaction.execute(&text, params![going.from, going.until])?;
         }
         // Their texts may be the most of it.
-        forgotten += forget(&transaction)?;
+        forgotten += forget(&transaction, keep)?;
         more = slice + 1 == SLICES;
     }
     transaction.commit()?;
@@ -168,52 +167,81 @@ pub(crate) fn prune(
 }
 
 /// Removes digests and origins of which no minute tells. Returns how many.
-fn forget(transaction: &Transaction<'_>) -> Result<usize, Trouble> {
-    let oldest: Option<u64> =
-        transaction.query_row("SELECT min(at) FROM digest_minute", (), |row| row.get(0))?;
-    let oldest = oldest.unwrap_or(i64::MAX.cast_unsigned());
-    // `last_at` is behind by less than this: what was last seen before the oldest minute can only be in those shortly behind it.
-    let until = oldest.saturating_add(SEEN_EVERY).min(i64::MAX.cast_unsigned());
+fn forget(transaction: &Transaction<'_>, keep: Option<Keep>) -> Result<usize, Trouble> {
+    let ahead = keep.map(|keep| keep.until.saturating_add(1));
     let mut forgotten = 0;
-    for table in ["digest", "origin"] {
-        let text = format!(
-            "DELETE FROM {table} WHERE last_at < ?1 AND number NOT IN (SELECT {table} FROM digest_minute WHERE at < ?2)"
-        );
-        forgotten += transaction.prepare_cached(&text)?.execute(params![oldest, until])?;
+    for from in [Some(0), ahead].into_iter().flatten() {
+        let oldest: Option<u64> = transaction
+            .prepare_cached("SELECT min(at) FROM digest_minute WHERE at >= ?")?
+            .query_row(params![from], |row| row.get(0))?;
+        let oldest = oldest.unwrap_or(i64::MAX.cast_unsigned());
+        // `last_at` is behind by less than this: what was last seen before the oldest minute can only be in those shortly behind it.
+        let until = oldest.saturating_add(SEEN_EVERY).min(i64::MAX.cast_unsigned());
+        for table in ["digest", "origin"] {
+            let text = format!(
+                "DELETE FROM {table} WHERE last_at >= ?1 AND last_at < ?2 \
+                 AND number NOT IN (SELECT {table} FROM digest_minute WHERE at < ?3)"
+            );
+            forgotten += transaction.prepare_cached(&text)?.execute(params![from, oldest, until])?;
+        }
     }
     Ok(forgotten)
 }
 
-/// What goes next: of these tables all before a time.
+/// What goes next: of these tables all from one time to another.
+struct Going {
+    tables: &'static [&'static str],
+    from: u64,
+    until: u64,
+}
+
 fn next_to_go(
     transaction: &Transaction<'_>,
     keep: Option<Keep>,
     size: u64,
-) -> Result<Option<(&'static [&'static str], u64)>, Trouble> {
+) -> Result<Option<Going>, Trouble> {
     let is_too_large = used(transaction)? > size;
     // How long seconds are kept is another matter, but they may be the most of the file.
     let tables: &[&str] = match is_too_large {
         true => &["minute", "digest_minute", "second"],
         false => &["minute", "digest_minute"],
     };
+    if let Some(keep) = keep.filter(|_| is_too_large) {
+        let from = keep.until.saturating_add(1);
+        if let Some(span) = span(transaction, tables, from)? {
+            return Ok(Some(Going { tables, from, until: slice(span) }));
+        }
+    }
+    let Some(span) = span(transaction, tables, 0)? else { return Ok(None) };
+    let until = match is_too_large {
+        true => Some(slice(span)),
+        false => {
+            keep.map(|keep| keep.minutes_from).filter(|from| span.0 < *from).map(|from| from.min(slice(span)))
+        }
+    };
+    Ok(until.map(|until| Going { tables, from: 0, until }))
+}
+
+/// The first and the last point of these tables from a time on.
+fn span(transaction: &Transaction<'_>, tables: &[&str], from: u64) -> Result<Option<(u64, u64)>, Trouble> {
     let mut span: Option<(u64, u64)> = None;
     for table in tables {
         let ends = |row: &Row<'_>| Ok(row.get::<_, Option<u64>>(0)?.zip(row.get::<_, Option<u64>>(1)?));
-        let text = format!("SELECT (SELECT min(at) FROM {table}), (SELECT max(at) FROM {table})");
-        if let Some((first, last)) = transaction.query_row(&text, (), ends)? {
+        let text = format!(
+            "SELECT (SELECT min(at) FROM {table} WHERE at >= ?1), (SELECT max(at) FROM {table} WHERE at >= ?1)"
+        );
+        if let Some((first, last)) = transaction.query_row(&text, params![from], ends)? {
             let (oldest, newest) = span.unwrap_or((first, last));
             span = Some((oldest.min(first), newest.max(last)));
         }
     }
-    let Some((oldest, newest)) = span else { return Ok(None) };
-    // Of a short time little goes at once, so that what is new stays.
+    Ok(span)
+}
+
+/// The end of what goes at once. Of a short time that is little, so that what is new stays.
+fn slice((oldest, newest): (u64, u64)) -> u64 {
     let slice = ((newest - oldest) / SLICES as u64).clamp(MINUTE, HOUR);
-    let slice = (oldest - oldest % MINUTE).saturating_add(slice - slice % MINUTE);
-    let until = match is_too_large {
-        true => Some(slice),
-        false => keep.map(|keep| keep.minutes_from).filter(|from| oldest < *from).map(|from| from.min(slice)),
-    };
-    Ok(until.map(|until| (tables, until)))
+    (oldest - oldest % MINUTE).saturating_add(slice - slice % MINUTE)
 }
 
 /// Bytes of the file that hold something.

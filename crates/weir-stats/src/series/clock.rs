@@ -8,7 +8,7 @@ const STEP_MS: u64 = 2_000;
 /// mostly put right within minutes, and a start of the machine may begin with one.
 const STEADY: Duration = Duration::from_secs(600);
 
-/// How far ahead of the clock a point may lie and stay: half a time zone more than people mistake.
+/// How far ahead of the clock a point may lie and be of our time: half a time zone more than people mistake.
 const AHEAD: Duration = Duration::from_secs(86_400);
 
 /// A moment by both clocks.
@@ -49,11 +49,12 @@ pub struct Retention {
     pub minutes: Duration,
 }
 
-/// Points outside of this go. All are seconds since 1970.
+/// Points before this go. All are seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
     pub seconds_from: u64,
     pub minutes_from: u64,
+    /// What lies behind this was written by a clock that was wrong, or this one is. It stays, and is the first to make room.
     pub until: u64,
 }
 

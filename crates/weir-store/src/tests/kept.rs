@@ -227,3 +227,100 @@ fn no_more_bytes_are_written_than_were_foretold() {
         assert!(taken <= most && most < taken * 3 + (1 << 20), "{taken} of {most}");
     }
 }
+
+/// As a machine does that begins in 1970 and asks nobody for the time.
+#[test]
+fn a_clock_that_is_set_back_for_long_costs_nothing() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let load = Load::default();
+    let mut recorder = Recorder::new(limited(&path, 10, 64 << 20), Box::new(load.clone()), at(0));
+    recorder.begin();
+    for minute in 1..=30 {
+        load.come(5);
+        recorder.second(at(minute * 60));
+    }
+    // Two days back, and an hour later right again.
+    let back = |seconds: u64| Moment { wall_ms: at(seconds).wall_ms - 2 * 86_400_000, ..at(seconds) };
+    for minute in 31..=90 {
+        load.come(5);
+        recorder.second(back(minute * 60));
+    }
+    assert_eq!(recorder.status.lock().clock_steps, 1);
+    assert_eq!((calls(&path, T, T + 1800), statements(&path)), (150, 150));
+    for minute in 91..=120 {
+        load.come(5);
+        recorder.second(at(minute * 60));
+    }
+    assert_eq!(calls(&path, T, T + 1800), 150);
+    assert_eq!(calls(&path, T - 3 * 86_400, T + 7200), 600, "what was counted meanwhile is there too");
+}
+
+/// What a wrong clock has left in a time to come makes room before anything else does, and so do its texts.
+#[test]
+fn what_lies_ahead_is_the_first_to_make_room() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let ahead = |seconds: u64| Moment { wall_ms: at(seconds).wall_ms + 1_000 * 86_400_000, ..at(seconds) };
+    let mut recorder =
+        Recorder::new(limited(&path, LINES as usize, 4 * SMALL), Box::new(Large { minutes: 0 }), ahead(0));
+    recorder.begin();
+    (1..=6).for_each(|ended| recorder.second(ahead(ended * 60)));
+    let far = T + 1_000 * 86_400;
+    assert_eq!(told(&path, far, far + 360).0.len(), 6 * LINES as usize);
+    // Right again, and trusted after ten minutes.
+    for ended in 7..=30 {
+        recorder.second(at(ended * 60));
+        assert_eq!(recorder.status.lock().trouble, None, "behind minute {ended}");
+    }
+    assert_eq!(told(&path, far, far + 360).0.len(), 0);
+    // Only what there is no room for has gone of our time.
+    let kept =
+        (7..30).filter(|minute| !told(&path, T + minute * 60, T + minute * 60 + 60).0.is_empty()).count();
+    assert!((4..20).contains(&kept), "{kept} minutes");
+    assert_eq!(told(&path, T + 29 * 60, T + 30 * 60).0.len(), LINES as usize);
+}
+
+/// How long things are kept where nothing is said about it, on the whole length of it.
+#[test]
+fn seconds_are_kept_for_an_hour_and_minutes_for_thirty_days() {
+    const DAY: u64 = 86_400;
+    const STEP: u64 = 600;
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let load = Load::default();
+    let options = Options { flush: Duration::from_secs(5), ..limited(&path, 10, 64 << 20) };
+    let mut recorder = Recorder::new(options, Box::new(load.clone()), at(0));
+    recorder.begin();
+    let ends = |step: u64| {
+        let points = read::points(&path, T - DAY, T + 40 * DAY, step).unwrap().points;
+        (points.keys().next().copied().unwrap_or_default(), points.keys().last().copied().unwrap_or_default())
+    };
+    for look in 1..=31 * DAY / STEP {
+        load.come(1);
+        recorder.second(at(look * STEP));
+        if look * STEP == 30 * DAY {
+            assert_eq!(
+                (ends(60).0, calls(&path, T, T + 30 * DAY)),
+                (T + STEP / 2, look),
+                "nothing has gone yet"
+            );
+        }
+    }
+    // Each point lies in the middle of what it tells of.
+    let (first, last) = ends(60);
+    assert_eq!((first, last), (T + DAY + STEP / 2, T + 31 * DAY - STEP / 2));
+    // A minute of digests is that which has ended.
+    let told = calls(&path, T - DAY, T + 40 * DAY);
+    assert_eq!((told, calls(&path, T, T + DAY)), (30 * DAY / STEP, 0));
+    for second in 1..=2 * 3600 {
+        load.come(1);
+        recorder.second(at(31 * DAY + second));
+    }
+    recorder.flush(at(31 * DAY + 2 * 3600), false);
+    let (first, last) = ends(1);
+    let now = T + 31 * DAY + 2 * 3600;
+    assert!((now - 3660..=now - 3600).contains(&first), "{} s are kept", now - first);
+    assert!((now - 1..=now).contains(&last), "{last} {now}");
+    assert_eq!(ends(60).0, T + DAY + 2 * 3600 + STEP / 2);
+}
