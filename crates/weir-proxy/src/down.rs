@@ -100,7 +100,7 @@ impl Session {
             {
                 place.copy_from_slice(&id.to_le_bytes());
             }
-            let passed = self.sharing.as_mut().map_or(passed, |sharing| sharing.tracker.apply(bytes));
+            let passed = self.takes_out(bytes);
             let bytes = &mut bytes[..passed];
             if let (true, Some(renumber)) = (answered, &mut self.server.renumber) {
                 renumber.apply(bytes, self.current.bytes_in);
@@ -120,6 +120,15 @@ impl Session {
             }
             Ok(Turn::Moved)
         })
+    }
+
+    /// Takes out what only Weir has asked the server to tell, and returns how many bytes are left for the client.
+    #[inline]
+    fn takes_out(&mut self, bytes: &mut [u8]) -> usize {
+        let Some(sharing) = &mut self.sharing else { return bytes.len() };
+        let left = sharing.tracker.apply(bytes);
+        self.current.bytes_out -= (bytes.len() - left) as u64;
+        left
     }
 
     /// A part of an answer passes; `in_one`: it is all of it.

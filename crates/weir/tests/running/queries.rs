@@ -44,39 +44,103 @@ fn told_of(row: &Value) -> [u64; 4] {
     ["calls", "errors", "rows_sent", "rows_affected"].map(|name| row[name].as_u64().unwrap())
 }
 
+/// Bytes of packets with their headers, as a client has sent and read them.
+#[derive(Default)]
+struct Books {
+    of: BTreeMap<String, [u64; 2]>,
+    statements: u64,
+}
+
+impl Books {
+    /// Sends a command whose statement has this digest, and books it.
+    async fn send(&mut self, client: &mut Client, digest: &str, code: u8, body: &[u8]) -> Response {
+        let response = client.command(code, body).await.unwrap();
+        let read = response.packets.iter().map(|packet| packet.payload.len() + 4 * packet.frames);
+        let [sent, got] = self.of.entry(digest.to_owned()).or_default();
+        *sent += body.len() as u64 + 5;
+        *got += read.sum::<usize>() as u64;
+        self.statements += 1;
+        response
+    }
+
+    async fn query(&mut self, client: &mut Client, digest: &str, sql: &str) -> Response {
+        let body = client.query_body(sql.as_bytes());
+        self.send(client, digest, command::QUERY, &body).await
+    }
+
+    fn total(&self) -> [u64; 2] {
+        self.of.values().fold([0; 2], |[sent, got], [more, read]| [sent + more, got + read])
+    }
+}
+
+/// The bytes of a row, in and out.
+fn bytes_of(row: &Value) -> [u64; 2] {
+    ["bytes_in", "bytes_out"].map(|name| row[name].as_u64().unwrap())
+}
+
+/// Nanoseconds of all lines of the query log about this digest in this schema, and how many there are.
+fn logged(lines: &[Value], row: &Value, times: &str) -> (u64, u64) {
+    let of_row = |line: &&Value| line["id"] == row["id"] && line["schema"] == row["schema"];
+    let times = lines.iter().filter(of_row).map(|line| nanos(&line[times])).filter(|time| *time > 0);
+    times.fold((0, 0), |(count, sum), time| (count + 1, sum + time))
+}
+
+fn nanos(seconds: &Value) -> u64 {
+    (seconds.as_f64().unwrap() * 1e9).round() as u64
+}
+
+/// What a client counts of a workload, byte by byte, is what Weir counts of it.
 #[tokio::test]
 async fn counters_say_what_a_workload_did() {
+    const INSERT: &str = "INSERT INTO `t` VALUES (...)";
+    const MANY: &str = "INSERT INTO `t` VALUES (...) /* , ... */";
+    const UPDATE: &str = "UPDATE `t` SET `v` = ? WHERE `id` IN (...)";
+    const BY_ONE: &str = "SELECT `v` FROM `t` ORDER BY 1 LIMIT ?";
+    const BY_TWO: &str = "SELECT `v` FROM `t` ORDER BY 2 LIMIT ?";
+    const OWN: &str = "SHOW `WEIR` SESSION";
+    const ELSEWHERE: &str = "elsewhere";
+    const LOG: &str = "[query_log]\nfile = \"queries.json\"\nsample = \"100%\"\n";
     for (flavor, server) in &both() {
         for (mode, name) in [(SESSION, "qu_work_s"), (TRANSACTION, "qu_work_t")] {
             let at = format!("{flavor:?} {mode}");
             table(server, name).await;
             let other = format!("{name}_2");
             table(server, &other).await;
-            let weir = sharing(server, 4, mode, "");
+            let weir = sharing(server, 4, mode, LOG);
             let [mut one, mut two] = clients(&weir, name).await;
-            let mut bytes = 0;
+            let mut books = Books::default();
             for id in [1, 2, 3, 17] {
-                let response = one.query(format!("SELECT v FROM t WHERE id={id}")).await.unwrap();
-                bytes += response.packets.iter().map(|packet| packet.payload.len() as u64 + 4).sum::<u64>();
+                books.query(&mut one, POINT, &format!("SELECT v FROM t WHERE id={id}")).await;
             }
             let prepared = two.prepare("select v from t where id = ?").await.unwrap();
             for id in [2, 3, 17] {
-                execute(&mut two, prepared.id, &[Param::Int(id)], true).await;
+                let params = [Param::Int(id)];
+                let execute = command::Execute {
+                    id: prepared.id,
+                    flags: 0,
+                    params: &params,
+                    types: true,
+                    attributes: false,
+                };
+                books.send(&mut two, POINT, command::STMT_EXECUTE, &execute.body()).await;
             }
             two.command(command::PING, b"").await.unwrap();
-            one.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
-            one.run("INSERT INTO t VALUES (5, 'x'), (6, 'y'), (7, 'z')").await.unwrap();
+            books.query(&mut one, INSERT, "INSERT INTO t VALUES (4, 'four')").await;
+            books.query(&mut one, MANY, "INSERT INTO t VALUES (5, 'x'), (6, 'y'), (7, 'z')").await;
             for _ in 0..2 {
-                assert!(one.query("INSERT INTO t VALUES (1, 'again')").await.unwrap().err().is_some());
+                let twice = books.query(&mut one, INSERT, "INSERT INTO t VALUES (1, 'again')").await;
+                assert!(twice.err().is_some());
             }
-            one.run("UPDATE t SET v = 'five' WHERE id IN (4, 5)").await.unwrap();
-            one.run("SELECT v FROM t ORDER BY 1 LIMIT 2").await.unwrap();
-            one.run("SELECT v FROM t ORDER BY 2 LIMIT 2").await.unwrap_err();
-            shown(&mut one, "client_id").await;
-            one.run(&format!("USE {other}")).await.unwrap();
-            one.run("SELECT v FROM t WHERE id=1").await.unwrap();
+            books.query(&mut one, UPDATE, "UPDATE t SET v = 'five' WHERE id IN (4, 5)").await;
+            books.query(&mut one, BY_ONE, "SELECT v FROM t ORDER BY 1 LIMIT 2").await;
+            assert!(
+                books.query(&mut one, BY_TWO, "SELECT v FROM t ORDER BY 2 LIMIT 2").await.err().is_some()
+            );
+            books.query(&mut one, OWN, "SHOW WEIR SESSION").await;
+            books.query(&mut one, ELSEWHERE, &format!("USE {other}")).await;
+            books.query(&mut one, ELSEWHERE, "SELECT v FROM t WHERE id=1").await;
             one.command(command::INIT_DB, name.as_bytes()).await.unwrap();
-            one.run("SELECT v FROM t WHERE id=1").await.unwrap();
+            books.query(&mut one, POINT, "SELECT v FROM t WHERE id=1").await;
             for client in [&mut one, &mut two] {
                 counted(client).await;
             }
@@ -84,44 +148,56 @@ async fn counters_say_what_a_workload_did() {
             let counted = rows(&weir, name);
             let point = row_of(&counted, POINT);
             assert_eq!(told_of(&point), [8, 0, 6, 0], "{at}");
-            assert_eq!(told_of(&row_of(&counted, "INSERT INTO `t` VALUES (...)")), [3, 2, 0, 1], "{at}");
-            let insert = row_of(&counted, "INSERT INTO `t` VALUES (...)");
+            let insert = row_of(&counted, INSERT);
+            assert_eq!(told_of(&insert), [3, 2, 0, 1], "{at}");
             assert_eq!(insert["error_codes"], json!({"1062": 2}), "{at}");
-            let many = row_of(&counted, "INSERT INTO `t` VALUES (...) /* , ... */");
-            assert_eq!(told_of(&many), [1, 0, 0, 3], "{at}");
-            let update = row_of(&counted, "UPDATE `t` SET `v` = ? WHERE `id` IN (...)");
-            assert_eq!(told_of(&update), [1, 0, 0, 2], "{at}");
-            assert_eq!(
-                told_of(&row_of(&counted, "SELECT `v` FROM `t` ORDER BY 1 LIMIT ?")),
-                [1, 0, 2, 0],
-                "{at}"
-            );
-            assert_eq!(
-                told_of(&row_of(&counted, "SELECT `v` FROM `t` ORDER BY 2 LIMIT ?")),
-                [1, 1, 0, 0],
-                "{at}"
-            );
+            assert_eq!(told_of(&row_of(&counted, MANY)), [1, 0, 0, 3], "{at}");
+            assert_eq!(told_of(&row_of(&counted, UPDATE)), [1, 0, 0, 2], "{at}");
+            assert_eq!(told_of(&row_of(&counted, BY_ONE)), [1, 0, 2, 0], "{at}");
+            assert_eq!(told_of(&row_of(&counted, BY_TWO)), [1, 1, 0, 0], "{at}");
             assert_eq!(told_of(&row_of(&rows(&weir, &other), POINT)), [1, 0, 1, 0], "{at}");
-            let own = row_of(&counted, "SHOW `WEIR` SESSION");
+            let own = row_of(&counted, OWN);
             assert_eq!((&own["answered_by_weir"], &own["calls"]), (&json!(1), &json!(1)), "{at}");
-            assert_eq!(own["server_time"]["count"], 0, "{at}");
+            for digest in [POINT, INSERT, MANY, UPDATE, BY_ONE, BY_TWO, OWN] {
+                assert_eq!(bytes_of(&row_of(&counted, digest)), books.of[digest], "{at}: {digest}");
+            }
 
             let all = told_json(&weir, &["queries", "--limit", "1000"]);
             let all = all["queries"].as_array().unwrap();
             let queries = metric(&weir, "weir_commands_total{command=\"query\"}").await;
             let executions = metric(&weir, "weir_commands_total{command=\"stmt_execute\"}").await;
-            assert_eq!(sum(all, "calls") as f64, queries + executions, "{at}");
+            assert_eq!(
+                (sum(all, "calls"), books.statements as f64),
+                (books.statements, queries + executions),
+                "{at}"
+            );
+            assert_eq!([sum(all, "bytes_in"), sum(all, "bytes_out")], books.total(), "{at}");
+            let path = weir.home().join("queries.json");
+            let lines = until("all are logged", async || {
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+                let lines: Vec<Value> =
+                    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+                (lines.len() as u64 >= books.statements).then_some(lines)
+            })
+            .await;
             for row in all {
-                assert_eq!(row["total"]["count"], row["calls"], "{at}");
-                assert_eq!(row["sample"], Value::Null, "{at}");
-                let (server, total) = (&row["server_time"]["sum_seconds"], &row["total"]["sum_seconds"]);
-                assert!(server.as_f64() <= total.as_f64(), "{at} {row:#}");
+                // Each histogram holds what the log tells of the same statements one by one.
+                for (figure, of_line) in [
+                    ("total", "total_seconds"),
+                    ("server_time", "server_seconds"),
+                    ("queue", "queue_seconds"),
+                ] {
+                    let told = (row[figure]["count"].as_u64().unwrap(), nanos(&row[figure]["sum_seconds"]));
+                    assert_eq!(told, logged(&lines, row, of_line), "{at} {figure} {row:#}");
+                }
+                let by_weir = row["answered_by_weir"].as_u64().unwrap();
+                let calls = row["calls"].as_u64().unwrap();
+                assert_eq!(row["total"]["count"], calls, "{at}");
+                assert_eq!(row["server_time"]["count"], calls - by_weir, "{at} {row:#}");
+                assert_eq!((&row["queue"]["count"], &row["sample"]), (&json!(0), &Value::Null), "{at}");
                 assert!(row["first_seen"].as_u64() <= row["last_seen"].as_u64(), "{at}");
             }
-            // The text of a statement, with COM_QUERY and a header, and what query attributes take.
-            let shortest = "SELECT v FROM t WHERE id=1".len() as u64 + 5;
-            assert!(point["bytes_in"].as_u64().unwrap() >= 5 * shortest, "{at}");
-            assert!(point["bytes_out"].as_u64().unwrap() > bytes, "{at}");
         }
     }
 }
