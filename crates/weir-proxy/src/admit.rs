@@ -4,7 +4,7 @@
 //! waits is woken by whoever makes room (`weir_policy::Limiter` has the order), by a timer, or by a KILL. A place is
 //! given back by its guard, however the statement ends.
 
-use crate::codes::QUERY_INTERRUPTED;
+use crate::codes::{LIMIT_REACHED, QUERY_INTERRUPTED};
 use crate::prepared::Handled;
 use crate::rules::{RuleDeed, Rules};
 use crate::session::{Exit, Session};
@@ -20,10 +20,6 @@ use weir_model::CloseReason;
 use weir_model::rule::LimitRule;
 use weir_policy::{Limiter, RuleIndex, Ticket, Turn, Waited};
 use weir_wire::packet::ErrPacket;
-
-/// ER_USER_LIMIT_REACHED: what the servers say where an account has used up what it may have in an hour. Clients keep the
-/// connection.
-const LIMIT_REACHED: u16 = 1226;
 
 /// The limit of a rule, shared by all workers.
 #[derive(Debug)]

@@ -93,7 +93,7 @@ pub use link::{Key, Link, PinCounts, PoolSettings, ServerPool};
 pub use live::{SessionSeen, SessionState};
 pub use orders::Kill;
 pub use probe::{look, probe};
-pub use query_log::{Dropped, LoggedFor, LoggedStatement, LoggedStatements, QueryLog, ToLog};
+pub use query_log::{Dropped, LoggedFor, LoggedStatement, LoggedStatements, OwnAnswer, QueryLog, ToLog};
 pub use registry::Registry;
 pub use rules::{RuleCount, RuleDeed};
 pub use settings::{AnalyticsSettings, CacheSettings, Settings};

@@ -2,6 +2,7 @@
 //! queue; whoever writes it is elsewhere, and is never waited for.
 
 use crate::analytics::here;
+use crate::codes::{LIMIT_REACHED, SPECIFIC_ACCESS_DENIED};
 use crate::session::Session;
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -46,6 +47,45 @@ pub enum LoggedFor {
     Sample,
 }
 
+/// What Weir has answered with by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnAnswer {
+    /// A rule denies the statement.
+    Denied,
+    /// A rule's limit is reached.
+    Limited,
+    /// Another error of its own, which the code tells.
+    Error,
+    /// What it knows: a remembered answer to `SET` and the like, `SHOW WEIR SESSION`, the outcome of a `KILL`.
+    Known,
+}
+
+impl OwnAnswer {
+    /// The word in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Limited => "limited",
+            Self::Error => "error",
+            Self::Known => "known",
+        }
+    }
+
+    /// `None` where server or cache have answered.
+    fn of(call: &Call) -> Option<Self> {
+        if call.source != Source::Weir {
+            return None;
+        }
+        // Of statements nothing else ends with these two codes of Weir's.
+        Some(match call.error {
+            Some(SPECIFIC_ACCESS_DENIED) => Self::Denied,
+            Some(LIMIT_REACHED) => Self::Limited,
+            Some(_) => Self::Error,
+            None => Self::Known,
+        })
+    }
+}
+
 /// Why a line was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
@@ -75,6 +115,13 @@ pub struct LoggedStatement {
     pub rules: Vec<String>,
     /// What kept the session's connection behind it.
     pub pins: PinSet,
+}
+
+impl LoggedStatement {
+    /// What Weir has answered with, where it did by itself.
+    pub fn own_answer(&self) -> Option<OwnAnswer> {
+        OwnAnswer::of(&self.call)
+    }
 }
 
 /// What the writer is sent.
@@ -256,5 +303,15 @@ mod tests {
         assert!((0..1000).all(|_| log.wants(5) == Some(LoggedFor::Sample)));
         log.set(None);
         assert!(!log.is_on());
+    }
+
+    #[test]
+    fn what_weir_has_answered_with_is_told_apart() {
+        let of =
+            |source, error| OwnAnswer::of(&Call { source, error, ..Call::default() }).map(OwnAnswer::as_str);
+        assert_eq!(of(Source::Server, Some(1227)), None);
+        assert_eq!(of(Source::Hit, None), None);
+        let own = [Some(1227), Some(1226), Some(1040), None].map(|error| of(Source::Weir, error));
+        assert_eq!(own, [Some("denied"), Some("limited"), Some("error"), Some("known")]);
     }
 }

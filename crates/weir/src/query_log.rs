@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use weir_cache::Refusal;
 use weir_config::Config;
 use weir_control::LogFile;
-use weir_proxy::{Dropped, LoggedFor, LoggedStatement, LoggedStatements, Shared, ToLog};
+use weir_proxy::{Dropped, LoggedFor, LoggedStatement, LoggedStatements, OwnAnswer, Shared, ToLog};
 use weir_stats::digests::Source;
 
 /// Lines that are written at once, in bytes: a page of them, not one by one, and not more than the smallest file may hold.
@@ -217,6 +217,7 @@ fn line(statement: &LoggedStatement) -> Value {
         "digest": digest.map(|digest| text(&digest.text)),
         "statement": statement.text.as_deref().map(text),
         "answered_by": answered_by,
+        "action": statement.own_answer().map(OwnAnswer::as_str),
         "server": origin.filter(|_| call.server_ns != 0).map(|origin| &*origin.server),
         "server_connection": (statement.server_connection != 0).then_some(statement.server_connection),
         "rules": &statement.rules,

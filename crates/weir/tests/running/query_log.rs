@@ -67,6 +67,10 @@ async fn every_statement_stands_there_with_its_way() {
             assert_eq!(way(hit), ["cache", "hit", "-"], "{at}");
             assert_eq!(way(refused)[..2], ["server", "refused"], "{at}: {refused}");
             assert_eq!(way(denied), ["weir", "-", "-"], "{at}");
+            assert_eq!(
+                (&denied["action"], &hit["action"], &error["action"]),
+                (&json!("denied"), &Value::Null, &Value::Null)
+            );
             assert_eq!((&miss["rules"], &denied["rules"]), (&json!(["keep"]), &json!(["no"])), "{at}");
             assert_eq!(hit["rules"], json!(["keep"]), "{at}");
             assert_eq!((&hit["rows_sent"], &hit["server_seconds"]), (&json!(1), &json!(0.0)), "{at}");
