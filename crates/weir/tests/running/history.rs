@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api_kit::*;
 use crate::cache_kit::*;
+use crate::full_disk::SmallDisk;
 use crate::kit::*;
 use crate::sharing_kit::*;
 
@@ -321,6 +322,7 @@ async fn a_file_that_cannot_be_written_or_is_not_ours_keeps_nobody_from_being_se
     for (flavor, server) in &both() {
         table(server, "hi_bad").await;
         let mut weir = with_history(server);
+        weir.wait_for_line("the history is written", PATIENCE).unwrap();
         weir.terminate(PATIENCE).unwrap();
         let connection = Connection::open(db(&weir)).unwrap();
         connection.execute_batch("PRAGMA user_version = 99").unwrap();
@@ -386,42 +388,18 @@ async fn two_with_one_file_do_not_mix_and_the_second_goes_on_when_the_first_ends
     calls_become(&two, "hi_two", 5).await;
 }
 
-/// A disk of a megabyte. It needs root, as a container's tests have.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    fn new() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mount = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-            .arg(folder.path())
-            .status();
-        mount.is_ok_and(|status| status.success()).then_some(Self(folder))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: a Weir may still be ending.
-        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[tokio::test]
 async fn a_full_disk_is_said_once_and_clients_are_served() {
-    let Some(disk) = SmallDisk::new() else {
-        eprintln!("no tmpfs can be mounted here, so that no disk is full");
-        return;
-    };
+    let Some(disk) = SmallDisk::new() else { return };
     for (flavor, server) in &both() {
         let name = format!("hi_full_{}", format!("{flavor:?}").to_lowercase());
         table(server, &name).await;
-        let file = disk.0.path().join(format!("{name}.db"));
+        let file = disk.path().join(format!("{name}.db"));
         let weir = weir_with(server, &format!("[history]\nfile = \"{}\"\n", file.display()));
         let mut client = client(&weir, &name).await;
         select(&mut client, 5).await;
         calls_become(&weir, &name, 5).await;
-        let filler = disk.0.path().join("filler");
+        let filler = disk.path().join("filler");
         // Writes what there is room for.
         let _ = fs::write(&filler, vec![1u8; 2 << 20]);
         until("the disk is full", async || {

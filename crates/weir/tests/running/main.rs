@@ -23,6 +23,7 @@ mod config_race;
 mod edit;
 mod fake_server;
 mod framing;
+mod full_disk;
 mod hints;
 mod history;
 mod hosts;
