@@ -200,3 +200,32 @@ async fn on_a_terminal_the_difference_is_shown_and_asked_about() {
     screen.shows("nothing was changed; your text is in ");
     assert_eq!(ttl(&weir), "3h");
 }
+
+/// Colours are for a terminal whose user has not said no.
+#[tokio::test]
+async fn only_a_terminal_that_takes_colours_is_given_any() {
+    let weir = with_rule();
+    let (red, green) = ("\x1b[31m", "\x1b[32m");
+    let args = |ttl: &str| format!("rules edit t --ttl {ttl} --admin {}", weir.admin_addr());
+    for (ttl, before, behind, colored) in [
+        ("2h", "", "", true),
+        ("3h", "NO_COLOR=1", "", false),
+        ("4h", "NO_COLOR=", "", true),
+        ("5h", "TERM=dumb", "", false),
+        ("6h", "", "2>&1 | cat", false),
+        ("7h", "", "| cat", false),
+    ] {
+        let command = format!(
+            "env -u NO_COLOR WEIR_TOKEN={ADMIN_TOKEN} {before} {} {} {behind}",
+            env!("CARGO_BIN_EXE_weir"),
+            args(ttl)
+        );
+        let screen = Screen::run(200, 30, &command);
+        screen.shows("rule t changed");
+        let shown = screen.colored();
+        assert!(shown.contains("+cache = ") && shown.contains("-cache = "), "{command}: {shown}");
+        assert_eq!((shown.contains(red), shown.contains(green)), (colored, colored), "{command}: {shown:?}");
+    }
+    let output = cli(&args("8h").split(' ').collect::<Vec<_>>());
+    assert!(output.status.success() && !said(&output).contains('\x1b'), "{output:?}");
+}

@@ -47,6 +47,11 @@ impl Screen {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-t", "weir"]).stdout).unwrap()
     }
 
+    /// The same with its colours, as escape sequences.
+    pub fn colored(&self) -> String {
+        String::from_utf8(self.tmux(&["capture-pane", "-e", "-p", "-t", "weir"]).stdout).unwrap()
+    }
+
     /// Presses keys, by tmux' names for them.
     pub fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys", "-t", "weir"], keys].concat());
