@@ -31,7 +31,7 @@ pub enum SaveError {
     #[error("{0}")]
     Bad(String),
     #[error(
-        "{} cannot be written now: another program has held the lock of {} for 5 s; nothing was changed. Try again, or see with \
+        "{} cannot be written now: another program holds the lock of {}; nothing was changed. Try again, or see with \
          `lslocks` who it is", .path.display(), .folder.display()
     )]
     Locked { path: PathBuf, folder: PathBuf },

@@ -14,11 +14,12 @@ use tempfile::TempPath;
 use weir_config::{Report, load_file};
 use zeroize::Zeroizing;
 
-/// How long to wait for others who change the file. 5 s: each of them needs two fsyncs.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for others who change the file. 10 s: each of them needs two fsyncs, and who asks the API waits a minute.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether they are done.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often it is looked whether they are done. 1 ms: the lock is free for a moment only where a running Weir makes one change behind
+/// the other.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Random characters in the name of a file that is being written.
 const RANDOM: usize = 16;
@@ -43,8 +44,12 @@ impl HeldFile {
     /// Waits for others who change the file, and reads it.
     ///
     /// # Errors
-    /// When it cannot be read, or is read-only, or its folder cannot be locked, or not in 5 s.
+    /// When it cannot be read, or is read-only, or its folder cannot be locked, or not in 10 s.
     pub fn take(name: &Path) -> Result<Self, SaveError> {
+        Self::take_within(name, PATIENCE)
+    }
+
+    pub(super) fn take_within(name: &Path, patience: Duration) -> Result<Self, SaveError> {
         let bad = |report: Report| SaveError::Bad(report.to_string());
         // A link stays a link. Why a file cannot be found, the look at it says best.
         let path = match fs::canonicalize(name) {
@@ -54,7 +59,7 @@ impl HeldFile {
         let failed = |source| SaveError::NotWritten { path: name.to_owned(), source };
         let folder = path.parent().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?.to_owned();
         let lock = File::open(&folder).map_err(failed)?;
-        lock_in_time(&lock).map_err(|error| match error {
+        lock_within(&lock, patience).map_err(|error| match error {
             TryLockError::WouldBlock => SaveError::Locked { path: name.to_owned(), folder: folder.clone() },
             TryLockError::Error(source) => failed(source),
         })?;
@@ -173,8 +178,8 @@ fn check_writable(path: &Path) -> io::Result<()> {
 }
 
 /// Locks it, or gives up: any program that may read a folder may lock it.
-fn lock_in_time(folder: &File) -> Result<(), TryLockError> {
-    let end = Instant::now() + PATIENCE;
+fn lock_within(folder: &File, patience: Duration) -> Result<(), TryLockError> {
+    let end = Instant::now() + patience;
     loop {
         match folder.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < end => sleep(LOOK),
