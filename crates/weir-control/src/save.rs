@@ -36,15 +36,15 @@ pub enum SaveError {
     )]
     Locked { path: PathBuf, folder: PathBuf },
     #[error(
-        "{} is read-only: {source}; nothing was changed. Let the user that Weir runs as write to the file, or edit it and reload",
+        "{} is read-only: {error}; nothing was changed. Let the user that Weir runs as write to the file, or edit it and reload",
         .path.display()
     )]
-    ReadOnly { path: PathBuf, source: io::Error },
+    ReadOnly { path: PathBuf, error: io::Error },
     #[error(
-        "{} cannot be written: {source}; nothing was changed. Let the user that Weir runs as write to the file's folder, \
+        "{} cannot be written: {error}; nothing was changed. Let the user that Weir runs as write to the file's folder, \
          or edit the file and reload", .path.display()
     )]
-    NotWritten { path: PathBuf, source: io::Error },
+    NotWritten { path: PathBuf, error: io::Error },
 }
 
 /// The file has the new text.
@@ -57,11 +57,11 @@ pub struct Saved {
 /// The file was replaced, and the disk has not confirmed it.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} was changed, but its folder could not be written to disk ({source}): after a crash of the machine the old text may stand there", .path.display()
+    "{} was changed, but its folder could not be written to disk ({error}): after a crash of the machine the old text may stand there", .path.display()
 )]
 pub struct NotSynced {
     path: PathBuf,
-    source: io::Error,
+    error: io::Error,
 }
 
 impl Reloader {

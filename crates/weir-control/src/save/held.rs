@@ -56,15 +56,15 @@ impl HeldFile {
             Ok(path) => path,
             Err(_) => return Err(load_file(name).map_or_else(bad, |_| SaveError::Changed(name.to_owned()))),
         };
-        let failed = |source| SaveError::NotWritten { path: name.to_owned(), source };
+        let failed = |error| SaveError::NotWritten { path: name.to_owned(), error };
         let folder = path.parent().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?.to_owned();
         let lock = File::open(&folder).map_err(failed)?;
         lock_within(&lock, patience).map_err(|error| match error {
             TryLockError::WouldBlock => SaveError::Locked { path: name.to_owned(), folder: folder.clone() },
-            TryLockError::Error(source) => failed(source),
+            TryLockError::Error(error) => failed(error),
         })?;
         let text = load_file(&path).map_err(bad)?;
-        check_writable(&path).map_err(|source| SaveError::ReadOnly { path: name.to_owned(), source })?;
+        check_writable(&path).map_err(|error| SaveError::ReadOnly { path: name.to_owned(), error })?;
         Ok(Self { name: name.to_owned(), path, folder, lock, text })
     }
 
@@ -84,12 +84,12 @@ impl HeldFile {
         text: &[u8],
         sync: impl Fn(&File) -> io::Result<()>,
     ) -> Result<Saved, SaveError> {
-        let failed = |source| SaveError::NotWritten { path: self.name.clone(), source };
+        let failed = |error| SaveError::NotWritten { path: self.name.clone(), error };
         let new = self.beside(text).map_err(failed)?;
         self.put(new)?;
         // Everybody reads the new text by now.
         let unsure = sync(&self.lock).err();
-        Ok(Saved { unsure: unsure.map(|source| NotSynced { path: self.name, source }) })
+        Ok(Saved { unsure: unsure.map(|error| NotSynced { path: self.name, error }) })
     }
 
     /// A file with this text and a name of its own in the same folder. While it has not the owner and the mode of the old one,
@@ -114,7 +114,7 @@ impl HeldFile {
     /// Puts it in the place of the old one, unless that is not what was read any more.
     fn put(&self, new: TempPath) -> Result<(), SaveError> {
         let changed = || SaveError::Changed(self.name.clone());
-        let failed = |source| SaveError::NotWritten { path: self.name.clone(), source };
+        let failed = |error| SaveError::NotWritten { path: self.name.clone(), error };
         let leads_here = fs::canonicalize(&self.name).is_ok_and(|path| path == self.path);
         if !leads_here || !self.is_in(&self.path) {
             return Err(changed());

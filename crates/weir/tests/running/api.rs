@@ -176,6 +176,7 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
     assert!(said.contains("is read-only") && said.contains("nothing was changed"), "{said}");
     let said = refused_with(&weir, &["token", "add", "three"]);
     assert!(said.contains("is read-only") && said.contains("nothing was changed"), "{said}");
+    assert_eq!(said.matches("nobody may write to it").count(), 1, "{said}");
     assert_eq!((file(&weir), names(&weir)), (before, vec!["one".to_owned()]));
     mode(0o600);
     told(&weir, &two);
