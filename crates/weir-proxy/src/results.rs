@@ -5,12 +5,20 @@ use std::collections::HashMap;
 
 /// States that are told apart; who comes with another one is not cached. Programs have a few.
 const STATES_MAX: usize = 1 << 14;
-/// Bytes of one of them.
+/// Bytes of one of them. They have some 3,000, most of it the words of `optimizer_switch`.
 const STATE_MAX: usize = 16 * 1024;
+/// Bytes of all of them, for there are variables that a client may set to any text.
+const BYTES_MAX: usize = 16 << 20;
 
 /// A number for each different state. A number never comes to mean another.
 #[derive(Debug, Default)]
-pub(crate) struct ResultsKeys(Mutex<HashMap<Box<[u8]>, u64, foldhash::quality::RandomState>>);
+pub(crate) struct ResultsKeys(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    numbers: HashMap<Box<[u8]>, u64, foldhash::quality::RandomState>,
+    bytes: usize,
+}
 
 impl ResultsKeys {
     /// The number of a state as `weir_session::State::put_results_key` writes it. `None` where there are too many.
@@ -19,12 +27,14 @@ impl ResultsKeys {
             return None;
         }
         let mut known = self.0.lock();
-        if let Some(number) = known.get(bytes) {
+        if let Some(number) = known.numbers.get(bytes) {
             return Some(*number);
         }
-        let number = known.len() as u64;
-        (known.len() < STATES_MAX).then(|| {
-            known.insert(bytes.into(), number);
+        let number = known.numbers.len() as u64;
+        let has_room = known.numbers.len() < STATES_MAX && known.bytes + bytes.len() <= BYTES_MAX;
+        has_room.then(|| {
+            known.bytes += bytes.len();
+            known.numbers.insert(bytes.into(), number);
             number
         })
     }
@@ -45,11 +55,18 @@ mod tests {
 
     #[test]
     fn what_is_too_many_gets_none_and_the_others_keep_theirs() {
-        let keys = ResultsKeys::default();
-        for n in 0..STATES_MAX as u32 {
-            assert!(keys.number(&n.to_le_bytes()).is_some());
+        for (length, room) in [(4, STATES_MAX), (STATE_MAX, BYTES_MAX / STATE_MAX)] {
+            let keys = ResultsKeys::default();
+            let state = |n: usize| {
+                let mut bytes = vec![0; length];
+                bytes[..4].copy_from_slice(&(n as u32).to_le_bytes());
+                bytes
+            };
+            for n in 0..room {
+                assert!(keys.number(&state(n)).is_some());
+            }
+            assert_eq!(keys.number(&state(room)), None);
+            assert_eq!(keys.number(&state(0)), Some(0));
         }
-        assert_eq!(keys.number(b"one more"), None);
-        assert_eq!(keys.number(&0_u32.to_le_bytes()), Some(0));
     }
 }

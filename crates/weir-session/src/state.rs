@@ -271,8 +271,8 @@ impl State {
     }
 
     /// Appends what answers depend on, apart from the statement and the data: the schema, the collations of columns and of text
-    /// parameters, and every variable that affects results, in a form that is equal only for equal values. User variables are not in it: a statement must name those it
-    /// depends on. False, with `out` as it was: something is unknown.
+    /// parameters, and every variable but the few that no read depends on ([`Variable::affects_results`]), in a form that is equal only for
+    /// equal values. User variables are not in it: a statement must name those it depends on. False, with `out` as it was: something is unknown.
     pub fn put_results_key(&self, out: &mut Vec<u8>) -> bool {
         if !self.is_known() {
             return false;

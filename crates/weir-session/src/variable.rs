@@ -51,7 +51,8 @@ struct Row {
     mariadb: u32,
     /// MySQL: setting it needs SESSION_VARIABLES_ADMIN, which a role or REVOKE can take away between two SETs.
     privileged: bool,
-    results: bool,
+    /// Whether answers to reads may depend on it.
+    reads: bool,
 }
 
 const NEVER: u32 = u32::MAX;
@@ -135,9 +136,10 @@ impl Variable {
         self.row().privileged
     }
 
-    /// Whether two sessions that differ in it may get different answers to one statement.
+    /// Whether two sessions that differ in it may get different answers to one read: other rows, another order, an error. True for
+    /// all but those of which it is certain.
     pub fn affects_results(self) -> bool {
-        self.row().results
+        self.row().reads
     }
 
     /// The variables that setting this one changes as well.

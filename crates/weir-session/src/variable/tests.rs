@@ -34,6 +34,35 @@ fn names_follow_family_and_version() {
     assert!(!names.exists_on(Server { family: ServerFamily::MariaDb, version: 110_802 }));
 }
 
+/// The whole list: who adds to it says in the table why no read can depend on it.
+#[test]
+fn answers_depend_on_all_but_these() {
+    let others = Variable::all().filter(|v| !v.affects_results()).map(Variable::name);
+    let listed = [
+        "auto_increment_increment",
+        "auto_increment_offset",
+        "bulk_insert_buffer_size",
+        "check_constraint_checks",
+        "completion_type",
+        "default_storage_engine",
+        "default_tmp_storage_engine",
+        "foreign_key_checks",
+        "idle_readonly_transaction_timeout",
+        "idle_transaction_timeout",
+        "idle_write_transaction_timeout",
+        "innodb_lock_wait_timeout",
+        "innodb_table_locks",
+        "interactive_timeout",
+        "lock_wait_timeout",
+        "net_read_timeout",
+        "net_retry_count",
+        "net_write_timeout",
+        "unique_checks",
+        "wait_timeout",
+    ];
+    assert!(others.eq(listed));
+}
+
 #[test]
 fn sets_hold_what_was_put_in() {
     let mut set: VarSet = [Variable::SQL_MODE, Variable::AUTOCOMMIT].into_iter().collect();

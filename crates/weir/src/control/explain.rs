@@ -293,7 +293,7 @@ impl Read {
                 if shares { "any that may read the same tables".to_owned() } else { self.user.clone() },
             ),
             part("schema", self.schema.clone().unwrap_or_else(|| "none".to_owned())),
-            part("session", "every session variable that can change an answer".to_owned()),
+            part("session", "every session variable but those that no read depends on".to_owned()),
             part("protocol", if self.command == RuleCommand::Execute { "binary" } else { "text" }.to_owned()),
             part("dialect", "the client's capability flags that change the form of answers".to_owned()),
             part("server", "the address behind".to_owned()),

@@ -5,49 +5,6 @@ use crate::kit::*;
 use crate::sharing_kit::*;
 
 #[tokio::test]
-async fn sessions_that_differ_in_what_answers_depend_on_share_nothing() {
-    for (flavor, server) in &both() {
-        table(server, "ca_vary").await;
-        database(server, "ca_vary2", &["CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(40))"]).await;
-        change(server, "INSERT INTO ca_vary2.t VALUES (1, 'of the other schema')").await;
-        change(server, "UPDATE ca_vary.t SET v='\u{e9}' WHERE id=1").await;
-        let weir = sharing(server, 4, "", ALL);
-        for (vary, sql) in [
-            ("SET NAMES latin1", "SELECT v FROM t WHERE id=1"),
-            ("SET character_set_results=latin1", "SELECT v FROM t WHERE id=1"),
-            ("SET time_zone='+05:00'", "SELECT FROM_UNIXTIME(0) FROM t WHERE id=1"),
-            ("SET sql_mode='ANSI_QUOTES'", "SELECT \"v\" FROM t WHERE id=1"),
-            ("SET sql_mode='PIPES_AS_CONCAT'", "SELECT 1 || 0 FROM t WHERE id=1"),
-            ("SET div_precision_increment=9", "SELECT id/3 FROM t WHERE id=1"),
-            ("SET group_concat_max_len=4", "SELECT GROUP_CONCAT(v) FROM t"),
-            ("SET sql_select_limit=1", "SELECT v FROM t ORDER BY id"),
-            ("SET lc_time_names='de_DE'", "SELECT DATE_FORMAT('2026-03-01', '%M') FROM t WHERE id=1"),
-            ("USE ca_vary2", "SELECT v FROM t WHERE id=1"),
-        ] {
-            let at = format!("{flavor:?}: {vary}");
-            let mut direct = app(server.addr()).database("ca_vary").connect().await.unwrap();
-            let [mut plain, mut other] = clients(&weir, "ca_vary").await;
-            for client in [&mut direct, &mut plain] {
-                client.run("SET NAMES utf8mb4").await.unwrap();
-            }
-            other.run("SET NAMES utf8mb4").await.unwrap();
-            let expected = direct.query(sql).await.unwrap();
-            for _ in 0..2 {
-                assert_eq!(plain.query(sql).await.unwrap(), expected, "{at}");
-            }
-            direct.run(vary).await.unwrap();
-            other.run(vary).await.unwrap();
-            let varied = direct.query(sql).await.unwrap();
-            assert_ne!(varied, expected, "{at}: it should matter");
-            for _ in 0..2 {
-                assert_eq!(other.query(sql).await.unwrap(), varied, "{at}");
-                assert_eq!(plain.query(sql).await.unwrap(), expected, "{at}");
-            }
-        }
-    }
-}
-
-#[tokio::test]
 async fn nothing_inside_a_statement_is_normalised() {
     for (flavor, server) in &both() {
         table(server, "ca_bytes").await;

@@ -15,6 +15,7 @@ mod cache_admission;
 mod cache_exact;
 mod cache_kit;
 mod cache_trouble;
+mod cache_vary;
 mod cache_wipes;
 mod capabilities;
 mod command_line;
