@@ -313,6 +313,10 @@ impl Session {
             self.drop_link();
             return Ok(Turn::Moved);
         }
+        // What has come of an answer is no answer.
+        if let Some(filling) = self.sharing.as_mut().and_then(|sharing| sharing.cache.filling.take()) {
+            filling.give_up(Refusal::Cut);
+        }
         Err(self.server_gone(reason))
     }
 

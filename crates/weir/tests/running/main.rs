@@ -14,6 +14,7 @@ mod cache;
 mod cache_admission;
 mod cache_exact;
 mod cache_kit;
+mod cache_refusals;
 mod cache_trouble;
 mod cache_vary;
 mod cache_wipes;
