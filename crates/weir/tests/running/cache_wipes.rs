@@ -292,3 +292,80 @@ async fn what_a_refused_statement_would_have_changed_is_not_what_the_next_one_ch
         assert_eq!(row(&mut witness, "SELECT * FROM b").await, "2|NULL", "{flavor:?}");
     }
 }
+
+/// What is read, what changes it where only the server knows, what goes through Weir, and what is read then.
+const GONE: [(&str, &str, &str, &str); 5] = [
+    ("SELECT COUNT(*) FROM emptied", "DELETE FROM emptied WHERE v=1", "TRUNCATE TABLE emptied", "0"),
+    ("SELECT v FROM a", "UPDATE a SET v=3", "RENAME TABLE a TO c, b TO a", "2"),
+    ("SELECT v FROM d", "UPDATE d SET v=3", "ALTER TABLE d RENAME TO e", ""),
+    ("SELECT v FROM f", "UPDATE f SET v=3", "DROP TABLE IF EXISTS nowhere, f", ""),
+    ("SELECT v FROM $D_gone.t", "UPDATE $D_gone.t SET v=3", "DROP DATABASE $D_gone", ""),
+];
+
+#[tokio::test]
+async fn what_is_emptied_renamed_or_dropped_through_weir_is_read_no_more() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_gone_t", "ca_gone_s"]) {
+            let all: Vec<_> = ["emptied", "a", "b", "d", "f"]
+                .into_iter()
+                .zip([1, 1, 2, 1, 1])
+                .flat_map(|(t, v)| {
+                    [format!("CREATE TABLE {t} (v INT)"), format!("INSERT INTO {t} VALUES ({v})")]
+                })
+                .collect();
+            database(server, name, &all.iter().map(String::as_str).collect::<Vec<_>>()).await;
+            let one = ["CREATE TABLE t (v INT)", "INSERT INTO t VALUES (1)"];
+            database(server, &format!("{name}_gone"), &one).await;
+            let weir = sharing(server, 8, mode, ALL);
+            let [mut client, mut other] = clients(&weir, name).await;
+            let mut direct = app(server.addr()).database(name).connect().await.unwrap();
+            for (sql, change_with, goes, expected) in GONE {
+                let [sql, change_with, goes] = [sql, change_with, goes].map(|text| text.replace("$D", name));
+                let at = format!("{flavor:?} {mode} {goes}");
+                // Who has an error to ask for is not served.
+                client.run("/*nocache*/ SELECT COUNT(*) FROM emptied").await.unwrap();
+                let kept = row(&mut client, &sql).await;
+                direct.run(&change_with).await.unwrap();
+                assert_eq!(row(&mut client, &sql).await, kept, "{at}: it is kept");
+                other.run(&goes).await.unwrap();
+                let answer = same(direct.query(&sql).await.unwrap(), client.query(&sql).await.unwrap(), &at);
+                match expected {
+                    "" => assert!(answer.err().is_some(), "{at}: {answer:?}"),
+                    _ => assert_eq!(row(&mut client, &sql).await, expected, "{at}"),
+                }
+            }
+        }
+    }
+}
+
+/// What a session of an account may do that is no more is the server's to say, not memory's.
+#[tokio::test]
+async fn what_an_account_has_read_is_not_served_when_it_is_dropped_or_renamed() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["ca_account_t", "ca_account_s"]) {
+            table(server, name).await;
+            for goes in ["DROP USER $U", "RENAME USER $U TO $U_other"] {
+                let at = format!("{flavor:?} {mode} {goes}");
+                change(server, &format!("DROP USER IF EXISTS {name}_other")).await;
+                let user = another(server, name, name).await;
+                let weir = sharing(server, 8, mode, &format!("{user}{ALL}"));
+                let [mut admin] = clients(&weir, name).await;
+                let mut through = login(&weir, name, name).await;
+                let direct = ConnectOptions::tcp(server.addr(), name, "other-pw").database(name);
+                let mut direct = direct.with(Caps::MULTI_STATEMENTS).connect().await.unwrap();
+                assert_eq!(value(&mut through, 1).await, "one", "{at}");
+                change(server, &format!("UPDATE {name}.t SET v='changed' WHERE id=1")).await;
+                assert_eq!(value(&mut through, 1).await, "one", "{at}: it is kept");
+                admin.run(&goes.replace("$U", name)).await.unwrap();
+                let sql = "SELECT v FROM t WHERE id=1";
+                let (there, here) = (direct.query(sql).await.unwrap(), through.query(sql).await.unwrap());
+                let now = lenenc_text("changed");
+                assert!(here.err().is_some() || here.rows().eq([&now[..]]), "{at}: {here:?}");
+                if *mode == MODES[1] {
+                    same(there, here, &at);
+                }
+                change(server, &format!("UPDATE {name}.t SET v='one' WHERE id=1")).await;
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Rules with `deny`: nothing of the statement reaches the server, and the session goes on.
 
-use crate::cache_kit::{MODES, change};
+use crate::cache_kit::{ALL, MODES, change, table, value};
 use crate::kit::*;
 use crate::sharing_kit::*;
 
@@ -354,6 +354,32 @@ async fn an_execution_that_is_refused_takes_what_was_sent_ahead_for_it_with_its_
             let after = other.run("SELECT 1").await;
             assert!(after.as_ref().map_or(true, |answer| answer.closed), "{flavor:?} {mode} {after:?}");
             assert_eq!(row(&mut client, "SELECT GROUP_CONCAT(v) FROM l").await, "a", "{flavor:?} {mode}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_memory_is_denied_from_the_moment_that_a_rule_says_so() {
+    for (flavor, server) in &both() {
+        for (mode, name) in MODES.iter().zip(["rule_deny_t", "rule_deny_s"]) {
+            table(server, name).await;
+            let at = format!("{flavor:?} {mode}");
+            let config = |rules: &str| sharing_config(&server.addr().to_string(), 4, mode, rules);
+            let mut weir = Weir::config(config(ALL)).start().unwrap();
+            weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+            let mut client = client(&weir, name).await;
+            let id = client.prepare("SELECT v FROM t WHERE id=2").await.unwrap().id;
+            assert_eq!(value(&mut client, 1).await, "one", "{at}");
+            let kept = execute(&mut client, id, &[], true).await;
+            change(server, &format!("UPDATE {name}.t SET v='changed'")).await;
+            assert_eq!(value(&mut client, 1).await, "one", "{at}: it is kept");
+            assert_eq!(execute(&mut client, id, &[], true).await, kept, "{at}: it is kept");
+            let deny = "[[rule]]\nname = \"no\"\nmatch = { table = \"t\" }\ndeny = \"not here\"\n";
+            in_force(&mut weir, &config(&format!("{deny}{ALL}")), 1.0).await;
+            denied(&client.query("SELECT v FROM t WHERE id=1").await.unwrap(), "no");
+            denied(&execute(&mut client, id, &[], true).await, "no");
+            in_force(&mut weir, &config(ALL), 2.0).await;
+            assert_eq!(value(&mut client, 1).await, "one", "{at}: a reload empties no cache");
         }
     }
 }
