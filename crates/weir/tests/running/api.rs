@@ -430,6 +430,33 @@ async fn answers_that_have_changed_are_counted_with_their_age() {
     assert!(told(&weir, &["rules", "show", "t"]).contains("stale after"));
 }
 
+/// What it would have served was the same, and then out of date; nothing was.
+#[tokio::test]
+async fn a_shadow_serves_nothing_and_tells_what_would_have_been() {
+    for (flavor, server) in &both() {
+        table(server, "api_shadow").await;
+        let weir = sharing(server, 4, "", &rule("t", "t").replace("\"1h\"", "\"1h\", mode = \"shadow\""));
+        let [mut client, mut other] = clients(&weir, "api_shadow").await;
+        // The names are looked up, and known.
+        assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}");
+        assert_eq!(value(&mut other, 1).await, "one", "{flavor:?}");
+        for fresh in ["new", "newer"] {
+            change(server, &format!("UPDATE api_shadow.t SET v='{fresh}'")).await;
+            assert_eq!(value(&mut client, 1).await, fresh, "{flavor:?}");
+        }
+        shown(&mut client, "client_id").await;
+        let figure = async |name| metric(&weir, &format!("weir_cache_{name}{{rule=\"t\"}}")).await;
+        let seen = [figure("shadow_seen_total").await, figure("shadow_hits_total").await];
+        assert_eq!(seen, [4.0, 3.0], "{flavor:?}");
+        assert_eq!(figure("shadow_stale_total").await, 2.0, "{flavor:?}");
+        assert!(figure("shadow_saved_seconds_total").await > 0.0, "{flavor:?}");
+        assert_eq!(figure("stale_age_seconds_count").await, 2.0, "{flavor:?}");
+        assert_eq!(figure("hits_total").await, 0.0, "{flavor:?}");
+        let counts = told_json(&weir, &["cache", "stats"])["total"].clone();
+        assert_eq!((&counts["shadow_hits"], &counts["hits"]), (&json!(3), &json!(0)), "{counts}");
+    }
+}
+
 #[tokio::test]
 async fn changes_at_once_take_turns() {
     let server = server(Flavor::MariaDb);
