@@ -25,7 +25,8 @@ macro_rules! reasons {
 reasons! {
     /// Why a statement's answer is neither taken from the cache nor stored.
     Refusal {
-        /// No rule names the statement.
+        /// No rule names the statement. Never counted, for there is no rule to count it for; it keeps its place as the first, by which
+        /// histories name the others.
         NoRule = "no_rule",
         /// The rule says `mode = "off"`, or its TTL is 0.
         RuleOff = "rule_off",

@@ -293,7 +293,7 @@ impl Session {
         let reads = judged.names(&sharing.key.user, (&schema, cache.views), epoch, now).transpose()?;
         // Who has not been answered by the server itself is.
         let granted = self.may_read(&cache, judged);
-        let scope = self.scope(judged, (rules, rule), &schema, reads).ok_or(Refusal::NoRule)?;
+        let scope = self.scope(judged, (rules, rule), &schema, reads).ok_or(Refusal::SessionUnknown)?;
         let mut terms =
             Terms { ttl: cache.ttl, soft_ttl: cache.soft_ttl, stale_if_error: cache.stale_if_error };
         if let Some(hints) = hints {
