@@ -29,6 +29,7 @@ drivers() {
   beside "drivers sharing connections, $1" "$built/drivers" --family "$1" --sharing -- --jobs 2 --timeout 600
 }
 drivers mariadb
+beside "result cache, all at once, kept at the second asking" "$built/cacherace" --seconds 6 --admission second
 for family in mariadb mysql; do
   stage "differential, $family" "$built/differential" --spawn --family "$family" --statements 20000
   stage "differential sharing connections, $family" \
@@ -40,8 +41,8 @@ for family in mariadb mysql; do
   stage "result cache against a model, $family" "$built/cachemodel" --family "$family" --steps 4000
   stage "result cache against a model, hashes of 8 bits, $family" \
     "$built/cachemodel" --family "$family" --steps 6000 --seed 2 --hash-bits 8
-  stage "result cache against a model, kept at the second asking, $family" \
-    "$built/cachemodel" --family "$family" --steps 2500 --seed 3 --admission second
+  stage "result cache against a model, kept at the second asking, connections of their own, $family" \
+    "$built/cachemodel" --family "$family" --steps 2500 --seed 3 --admission second --sharing session
   stage "result cache, all at once, $family" "$built/cacherace" --family "$family" --seconds 6 --hash-bits 8
 done
 joined

@@ -11,6 +11,7 @@ const KEPT: usize = 64;
 /// What two sessions must have in common to be equal, and the statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
+    /// Empty where all share it whom the server lets read what it names.
     pub user: String,
     /// What the server says about the session, as a row.
     pub session: Vec<u8>,
@@ -46,6 +47,8 @@ pub struct About {
     pub rule: &'static str,
     pub user: String,
     pub tag: Option<&'static str>,
+    /// Without its hint.
+    pub statement: String,
 }
 
 /// What a wipe or a change covers.
@@ -59,6 +62,10 @@ pub enum Covers {
     Rule(&'static str),
     User(String),
     Tag(&'static str),
+    /// Reads that name a table of it.
+    Schema(&'static str),
+    /// This very statement, at the least.
+    Digest(String),
 }
 
 impl Covers {
@@ -70,6 +77,10 @@ impl Covers {
             Self::Rule(rule) => about.rule == *rule,
             Self::User(user) => about.user == *user,
             Self::Tag(tag) => about.tag == Some(*tag),
+            Self::Schema(schema) => {
+                about.named.iter().any(|name| name.split_once('.').is_some_and(|(of, _)| of == *schema))
+            }
+            Self::Digest(statement) => about.statement == *statement,
         }
     }
 }

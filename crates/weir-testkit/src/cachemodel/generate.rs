@@ -50,6 +50,9 @@ pub enum Wipe {
     Rule(&'static str),
     User(&'static str),
     Tag(&'static str),
+    Schema(&'static str),
+    /// That of this statement.
+    Digest(String),
 }
 
 /// Sessions that write often.
@@ -65,7 +68,12 @@ pub const TAGS: [&str; 2] = ["red", "blue"];
 
 /// The state in which sessions begin, and to which they come back often.
 pub const USUAL: &str = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, sql_mode = 'STRICT_TRANS_TABLES', time_zone = '+00:00', \
-     div_precision_increment = 4, group_concat_max_len = 1024, sql_select_limit = DEFAULT, lc_time_names = 'en_US'";
+     div_precision_increment = 4, group_concat_max_len = 1024, sql_select_limit = DEFAULT, lc_time_names = 'en_US', \
+     max_sort_length = 1024, default_week_format = 0, /*!80000 optimizer_switch = 'block_nested_loop=on', */ \
+     /*M! join_cache_level = 2, */ wait_timeout = 28800";
+
+/// Without a join buffer rows come in another order. Each server executes the comment that is meant for it.
+const UNBUFFERED: &str = "SET /*!80000 optimizer_switch = 'block_nested_loop=off', */ /*M! join_cache_level = 0, */ wait_timeout = 28800";
 
 /// What all sessions have in common.
 #[derive(Debug, Clone, Default)]
@@ -95,7 +103,7 @@ pub fn step(rng: &mut Rng, session: &Session, shared: &Shared) -> Step {
     if session.temporary.is_some() && rng.one_in(6) {
         return Step::DropTemporary;
     }
-    if session.manner() != shared.usual && rng.one_in(8) {
+    if session.manner() != shared.usual && rng.one_in(4) {
         return Step::Set(USUAL.to_owned());
     }
     // A session is not served what is older than its own last write, so most of them write seldom.
@@ -116,7 +124,7 @@ pub fn step(rng: &mut Rng, session: &Session, shared: &Shared) -> Step {
         {
             Step::MakeTemporary
         }
-        960..966 => change(rng, session, shared).unwrap_or_else(|| state(rng)),
+        960..966 | 985..991 => change(rng, session, shared).unwrap_or_else(|| state(rng)),
         966..971 => {
             let user = [APP, OTHER, READER][rng.below(3)];
             Step::ChangeUser(user, SCHEMAS[usize::from(rng.one_in(4))])
@@ -215,7 +223,7 @@ fn begin(rng: &mut Rng, session: &Session, shared: &Shared) -> Option<Step> {
 fn state(rng: &mut Rng) -> Step {
     let schema = rng.pick(&SCHEMAS);
     let names = ["latin1", "utf8mb4", "utf8mb4", "utf8mb4 COLLATE utf8mb4_bin"];
-    Step::Set(match rng.below(12) {
+    Step::Set(match rng.below(18) {
         0 => format!("USE {schema}"),
         1 => return Step::InitDb(if schema == "m_a" { "m_a" } else { "m_b" }),
         2 => format!(
@@ -228,6 +236,11 @@ fn state(rng: &mut Rng) -> Step {
         6 => format!("SET group_concat_max_len = {}", rng.pick(&["1024", "24"])),
         7 => format!("SET sql_select_limit = {}", rng.pick(&["DEFAULT", "2"])),
         8 => format!("SET lc_time_names = '{}'", rng.pick(&["en_US", "de_DE"])),
+        9 => format!("SET max_sort_length = {}", rng.pick(&["1024", "64"])),
+        10 => format!("SET default_week_format = {}", rng.pick(&["0", "1"])),
+        11 => UNBUFFERED.to_owned(),
+        // No answer depends on it, and nobody is to go without one because of it.
+        12 => format!("SET wait_timeout = {}", rng.pick(&["28800", "9999"])),
         // What was set comes back, so that sessions are equal often enough.
         _ => USUAL.to_owned(),
     })
@@ -275,10 +288,12 @@ fn change(rng: &mut Rng, session: &Session, shared: &Shared) -> Option<Step> {
 }
 
 fn wipe(rng: &mut Rng) -> Wipe {
-    match rng.below(8) {
+    match rng.below(12) {
         0 => Wipe::All,
         1 => Wipe::Rule(TABLES[rng.below(TABLES.len())].0),
         2 => Wipe::User([APP, OTHER, READER][rng.below(3)].0),
+        8 => Wipe::Schema(SCHEMAS[rng.below(SCHEMAS.len())]),
+        9 | 10 => Wipe::Digest(reads::hot(rng).0),
         3 | 4 => Wipe::Tag(if rng.one_in(2) { TAGS[0] } else { TAGS[1] }),
         _ => Wipe::Table(any_table(rng)),
     }

@@ -9,11 +9,14 @@ use super::generate::Step;
 /// Hits out of a hundred reads that could have been hits, below which a run proves nothing.
 pub const LEAST_HITS: u64 = 20;
 
-/// Reasons for which Weir must have refused to use its cache.
+/// Reasons for which Weir must have refused to use its cache in a run of [`ENOUGH_STEPS`].
 pub const LEAST_REFUSALS: u64 = 10;
 
-/// Steps from which on a run must have covered everything.
-pub const ENOUGH_STEPS: usize = 5000;
+/// Steps of a run that must have met everything; a shorter one that much less.
+pub const ENOUGH_STEPS: u64 = 5000;
+
+/// Steps below which a run need not have met anything.
+pub const FEW_STEPS: u64 = 2000;
 
 /// What a run has done.
 #[derive(Debug, Clone, Default)]
@@ -65,22 +68,35 @@ impl Summary {
     /// What the run has not met often enough to prove anything.
     pub fn missing(&self) -> Vec<String> {
         let steps: u64 = self.steps.values().sum();
-        if steps < ENOUGH_STEPS as u64 {
+        if steps < FEW_STEPS {
             return Vec::new();
         }
+        // Of what comes at random fewer may come.
+        let least = |of: u64| of * steps.min(ENOUGH_STEPS) / ENOUGH_STEPS;
         let mut missing: Vec<String> = Vec::new();
         let hits = self.counted("hits");
         if hits * 100 < self.could_hit * LEAST_HITS || hits == 0 {
             missing.push(format!("{hits} hits of {} that could be", self.could_hit));
         }
-        if self.refused() < LEAST_REFUSALS {
+        if self.refused() < least(LEAST_REFUSALS) {
             missing.push(format!("{} reasons why Weir refused", self.refused()));
         }
-        if self.stale < 10 {
+        if self.stale < least(10) {
             missing.push(format!("{} answers that the server would not give any more", self.stale));
         }
-        if self.exact < 100 || self.ended < 10 {
+        if self.exact < least(100) || (self.ended as u64) < least(10) {
             missing.push(format!("{} reads for the server alone, {} answers wiped", self.exact, self.ended));
+        }
+        for (name, of) in
+            [("definitions", 3), ("rights", 1), ("wipes", 20), ("behind Weir", 80), ("users changed", 5)]
+        {
+            let met = self.steps.get(name).copied().unwrap_or_default();
+            if met < least(of) {
+                missing.push(format!("{met} steps of \"{name}\""));
+            }
+        }
+        if self.counted("refreshes") < least(2) {
+            missing.push(format!("{} answers renewed behind being served", self.counted("refreshes")));
         }
         missing
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::book::{About, Asked, Book, Covers, Judgement, Key};
-use super::generate::{self, Answers, FOUND_ROWS, Hint, Read, Shared, Step, USUAL, Wipe};
+use super::generate::{self, Answers, Hint, Read, Shared, Step, USUAL, Wipe};
 use super::report::Summary;
 use super::session::{Both, Prepared, Session};
 use super::world::{self, APP, OTHER, READER, SCHEMAS};
@@ -16,8 +16,10 @@ use crate::client::command::{self, Param};
 use crate::client::{Client, ConnectOptions, Packet, Response};
 use crate::differential::rng::Rng;
 use crate::servers::Flavor;
+use compare::{after, must_equal, must_equal_packets, without_warnings};
 
 pub mod admin;
+mod compare;
 mod describe;
 
 /// Steps that are shown ahead of a failure.
@@ -175,7 +177,7 @@ impl<'p> Run<'p> {
         let calculated = read.sql.contains("SQL_CALC_FOUND_ROWS");
         let text = format!("{}{}", read.hint.text(), read.sql);
         // Hints stand outside of what is told apart, but a prepared statement has one of its own with each.
-        let both = self.statement(turn, &text, read.params.as_deref()).await?;
+        let mut both = self.statement(turn, &text, read.params.as_deref()).await?;
         let behind = match read.behind {
             "" => None,
             sql => Some(self.sessions[turn].query(sql.as_bytes()).await?),
@@ -191,7 +193,13 @@ impl<'p> Run<'p> {
         if read.answers == Answers::Fresh {
             return Ok(self.fresh(&both));
         }
-        let session = &self.sessions[turn];
+        let (rule, _) = world::rule_of(&read.named);
+        let session = &mut self.sessions[turn];
+        if rule == world::RENEWED.0 {
+            // What runs behind an answer is over when the next command is taken: so no other step comes between.
+            session.pinned().await?;
+            both.time[1] = Instant::now();
+        }
         let from_memory = read.answers == Answers::Memory
             && read.hint != Hint::NoCache
             && session.transaction.is_none()
@@ -229,18 +237,30 @@ impl<'p> Run<'p> {
             rule,
             user: session.user.0.to_owned(),
             tag: if let Hint::Tag(tag) = read.hint { Some(tag) } else { None },
+            statement: read.sql.clone(),
         };
         let key = self.key(turn, read);
         let asked = Asked { key: &key, floor: session.wrote, time: both.time, ttl };
-        // Where Weir does not know the state it knows no key, and wipes nothing; the session itself is not served there.
-        if read.hint == Hint::Wipe && !session.clouded {
+        // Where Weir does not know the state it knows no key, and wipes nothing; the session itself is not served there. Nor does it wipe for
+        // somebody whom the server has not lately let read what is shared.
+        if read.hint == Hint::Wipe && !session.clouded && rule != world::SHARED {
             self.book.end_key(&key, &format!("/*wipe*/ of session {turn} at step {step}"));
         }
         self.summary.reads += 1;
-        self.summary.could_hit += u64::from(!session.clouded && self.book.could_hit(&asked));
+        // Of what is shared the book does not know whom the server has lately let read it.
+        let could_hit = rule != world::SHARED && !session.clouded && self.book.could_hit(&asked);
+        self.summary.could_hit += u64::from(could_hit);
         if direct == weir {
             self.book.note(&asked, step, weir.to_vec(), about);
             return Ok(false);
+        }
+        if rule == world::SHARED && both.direct.err().is_some() {
+            let what = must_equal_packets(direct, weir).unwrap_or_default();
+            return Err(format!("what others may read is served to whom the server refuses it\n{what}"));
+        }
+        if rule == world::RENEWED.0 {
+            // It may be what Weir has got behind its answer.
+            self.book.note(&asked, step, direct.to_vec(), about);
         }
         match self.book.judge(&asked, weir) {
             Judgement::Allowed(age) => {
@@ -264,8 +284,9 @@ impl<'p> Run<'p> {
             statement.extend_from_slice(&prepared.state);
         }
         statement.extend_from_slice(read.sql.as_bytes());
+        let is_shared = world::rule_of(&read.named).0 == world::SHARED;
         Key {
-            user: session.user.0.to_owned(),
+            user: if is_shared { String::new() } else { session.user.0.to_owned() },
             session: session.state.clone(),
             shape: session.shape(),
             statement,
@@ -395,6 +416,8 @@ impl<'p> Run<'p> {
             Wipe::Rule(rule) => Covers::Rule(rule),
             Wipe::User(user) => Covers::User((*user).to_owned()),
             Wipe::Tag(tag) => Covers::Tag(tag),
+            Wipe::Schema(schema) => Covers::Schema(schema),
+            Wipe::Digest(statement) => Covers::Digest(statement.clone()),
         };
         self.summary.ended += self.book.end(&covers, &format!("{wipe:?}"));
         Ok(None)
@@ -442,49 +465,6 @@ impl<'p> Run<'p> {
             lines(&self.steps)
         )
     }
-}
-
-/// What is asked behind a read that may have been answered out of memory.
-fn after(sql: &str, stale: bool, read: &Both, behind: &Both) -> Option<String> {
-    let failed = read.direct.err().is_some() || read.weir.err().is_some();
-    // After an error FOUND_ROWS() is that of the statement before, which may have been a question of this program.
-    if !stale && !failed {
-        return must_equal(behind).map(|what| format!("behind it, `{sql}`: {what}"));
-    }
-    if failed || sql != FOUND_ROWS {
-        return None;
-    }
-    let found = behind.weir.rows().next().and_then(|row| text_row(row).ok()?.into_iter().next().flatten());
-    let rows = read.weir.rows().count().to_string();
-    let good = found.as_deref() == Some(rows.as_bytes());
-    (!good).then(|| format!("FOUND_ROWS() is {found:?} after {rows} rows"))
-}
-
-/// MySQL does not empty the diagnostics area for COM_INIT_DB: its OK counts the warnings of whatever statement came before it on the
-/// connection, and where connections are shared that is not always the session's own.
-fn without_warnings(both: &mut Both) {
-    for response in [&mut both.direct, &mut both.weir] {
-        for packet in &mut response.packets {
-            if let [0, 0, 0, _, _, warnings @ ..] = &mut packet.payload[..] {
-                warnings.fill(0);
-            }
-        }
-    }
-}
-
-fn must_equal(both: &Both) -> Option<String> {
-    let [direct, weir] = both.packets();
-    must_equal_packets(&direct, &weir)
-}
-
-fn must_equal_packets(direct: &[Packet], weir: &[Packet]) -> Option<String> {
-    if direct == weir {
-        return None;
-    }
-    let at = direct.iter().zip(weir).take_while(|(a, b)| a == b).count();
-    let show =
-        |packets: &[Packet]| packets.get(at).map_or("no packet".to_owned(), |packet| format!("{packet:?}"));
-    Some(format!("packet {at}:\n  direct: {}\n  weir:   {}", show(direct), show(weir)))
 }
 
 /// How long a request to the admin address may take.

@@ -18,10 +18,12 @@ const SHAPES: [Capabilities; 2] = [Capabilities(0), Capabilities::DEPRECATE_EOF]
 /// What shapes packets.
 const SHAPING: u64 = Capabilities::DEPRECATE_EOF.0 | Capabilities::MARIADB_EXTENDED_METADATA.0;
 
-/// All that makes two sessions equal but for the account.
+/// All that makes two sessions equal but for the account. Not in it is what [`generate`](super::generate) sets besides, wait_timeout: whose
+/// sessions differ in that alone are to share answers.
 const STATE: &str = "SELECT DATABASE(), @@sql_mode, @@time_zone, @@character_set_client, @@character_set_connection, \
      @@collation_connection, @@character_set_results, @@div_precision_increment, @@group_concat_max_len, \
-     @@sql_select_limit, @@lc_time_names, @@default_week_format, @@max_sort_length";
+     @@sql_select_limit, @@lc_time_names, @@default_week_format, @@max_sort_length, @@optimizer_switch \
+     /*M! , @@join_cache_level */";
 
 /// A prepared statement on both sides.
 #[derive(Debug, Clone)]

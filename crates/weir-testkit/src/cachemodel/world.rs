@@ -18,6 +18,12 @@ pub const TABLES: [(&str, Duration); 3] = [
     ("lasting", Duration::from_secs(6)),
 ];
 
+/// The rule whose answers are shared by all whom the server lets read what they name.
+pub const SHARED: &str = "short";
+
+/// The rule whose answers are renewed behind being served, and from which age on.
+pub const RENEWED: (&str, Duration) = ("lasting", Duration::from_millis(300));
+
 /// The TTL where no table of a rule is named: constants, views.
 pub const OTHERWISE: (&str, Duration) = ("others", Duration::from_secs(3));
 
@@ -111,8 +117,15 @@ pub fn config(server: SocketAddr, sharing: &str, connections: usize, admission: 
 }
 
 fn rule(name: &str, matches: &str, ttl: Duration) -> String {
+    let mut more = String::new();
+    if name == SHARED {
+        more += ", share = \"grants\"";
+    }
+    if name == RENEWED.0 {
+        more += &format!(", soft_ttl = \"{}ms\"", RENEWED.1.as_millis());
+    }
     format!(
-        "\n[[rule]]\nname = \"{name}\"\nmatch = {{ {matches} }}\ncache = {{ ttl = \"{}ms\" }}\n",
+        "\n[[rule]]\nname = \"{name}\"\nmatch = {{ {matches} }}\ncache = {{ ttl = \"{}ms\"{more} }}\n",
         ttl.as_millis()
     )
 }

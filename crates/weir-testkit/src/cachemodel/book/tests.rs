@@ -9,7 +9,14 @@ fn key(user: &str) -> Key {
 
 fn about(table: &str) -> About {
     let named = vec![table.to_owned()];
-    About { tables: named.clone(), named, rule: "r", user: "u".into(), tag: None }
+    About {
+        tables: named.clone(),
+        named,
+        rule: "r",
+        user: "u".into(),
+        tag: None,
+        statement: "SELECT 1".into(),
+    }
 }
 
 fn packets(n: u8) -> Vec<Packet> {
@@ -58,4 +65,23 @@ fn what_was_wiped_is_not_allowed_and_what_came_after_is() {
     assert!(allowed(&book, &filled, 2));
     book.end_key(&mine, "a hint");
     assert!(!allowed(&book, &filled, 2));
+}
+
+#[test]
+fn a_wipe_ends_what_it_names_and_nothing_else() {
+    let (start, mine) = (Instant::now(), key("a"));
+    for (covers, ends) in [
+        (Covers::Schema("s"), 1),
+        (Covers::Schema("s.t"), 0),
+        (Covers::Digest("SELECT 1".into()), 1),
+        (Covers::Digest("SELECT".into()), 0),
+        (Covers::Rule("r"), 1),
+        (Covers::User("other".into()), 0),
+    ] {
+        let mut book = Book::default();
+        let filled = Asked { key: &mine, floor: 0, time: at(start, 0), ttl: TTL };
+        book.note(&filled, 1, packets(1), about("s.t"));
+        assert_eq!(book.end(&covers, "a wipe"), ends, "{covers:?}");
+        assert_eq!(allowed(&book, &filled, 1), ends == 0, "{covers:?}");
+    }
 }

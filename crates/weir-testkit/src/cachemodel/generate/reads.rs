@@ -66,11 +66,12 @@ const BEHIND: [&str; 4] =
 pub const FOUND_ROWS: &str = BEHIND[0];
 
 /// What is asked most, of each table of the session's schema.
-const HOT: [&str; 4] = [
+const HOT: [&str; 5] = [
     "SELECT * FROM $T WHERE id = 1",
     "SELECT id, v, s FROM $T ORDER BY id",
     "SELECT SUM(v), COUNT(*) FROM $T",
     "SELECT v / 3 AS third, n FROM $T WHERE id = 2",
+    "SELECT a.id, b.id, b.v FROM $T a STRAIGHT_JOIN $T b",
 ];
 
 pub fn read(rng: &mut Rng, session: &Session, shared: &Shared) -> Read {
@@ -85,8 +86,7 @@ pub fn read(rng: &mut Rng, session: &Session, shared: &Shared) -> Read {
     let mut read = match rng.below(40) {
         // Few statements, so that they are asked again in time.
         0..27 => {
-            let (table, _) = TABLES[rng.below(TABLES.len())];
-            let hot = HOT[rng.below(HOT.len())].replace("$T", table);
+            let (hot, table) = hot(rng);
             let schema = session.schema.clone().unwrap_or_default();
             plain(hot, vec![format!("{schema}.{table}")])
         }
@@ -120,9 +120,15 @@ pub fn read(rng: &mut Rng, session: &Session, shared: &Shared) -> Read {
     read
 }
 
+/// One of those that are asked most, and its table.
+pub fn hot(rng: &mut Rng) -> (String, &'static str) {
+    let (table, _) = TABLES[rng.below(TABLES.len())];
+    (HOT[rng.below(HOT.len())].replace("$T", table), table)
+}
+
 fn of_table(rng: &mut Rng, table: &str) -> String {
     let id = rng.between(1, ROWS);
-    match rng.below(16) {
+    match rng.below(18) {
         0 => format!("SELECT SUM(v), COUNT(*) FROM {table}"),
         1 => format!("SELECT id, v, s FROM {table} WHERE s LIKE '%ä%' ORDER BY id"),
         2 => format!("SELECT v / 3 AS third, n / 7 FROM {table} WHERE id = {id}"),
@@ -134,6 +140,8 @@ fn of_table(rng: &mut Rng, table: &str) -> String {
         8 => format!("WITH c AS (SELECT v FROM {table}) SELECT MAX(v), MIN(v) FROM c"),
         9 => format!("SELECT id, v FROM {table} WHERE id < 3 UNION ALL SELECT 0, SUM(v) FROM {table}"),
         10 => format!("SELECT v,  s FROM {table} WHERE id = {id}"),
+        11 => format!("SELECT WEEK(at + INTERVAL 47 DAY), v FROM {table} WHERE id = {id}"),
+        12 => format!("SELECT id, v FROM {table} ORDER BY CONCAT(REPEAT('x', 80), 9 - id)"),
         _ => format!("SELECT * FROM {table} WHERE id = {id}"),
     }
 }

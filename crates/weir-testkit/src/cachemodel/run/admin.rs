@@ -31,6 +31,8 @@ pub async fn wipe(admin: SocketAddr, wipe: &Wipe) -> Result<()> {
         Wipe::Rule(name) => format!("{{\"rule\": \"{name}\"}}"),
         Wipe::User(name) => format!("{{\"user\": \"{name}\"}}"),
         Wipe::Tag(name) => format!("{{\"tag\": \"{name}\"}}"),
+        Wipe::Schema(name) => format!("{{\"schema\": \"{name}\"}}"),
+        Wipe::Digest(statement) => format!("{{\"digest\": \"{statement}\"}}"),
     };
     let (status, answer) = request(admin, "POST", "/api/v1/cache/wipe", &body).await?;
     ensure!(matches!(status, 200 | 404), "{status} for the wipe of {body}: {answer}");
