@@ -390,7 +390,9 @@ impl Session {
             return Err(Exit::Tell(CloseReason::Denied, err.clone()));
         }
         self.begin(command, Shape::Single);
-        self.ruled.no_last |= command == com::STMT_PREPARE;
+        if command == com::STMT_PREPARE {
+            self.ruled.prepared_none();
+        }
         self.worker.stats().own_error(err.code);
         self.tally.errs(err.code);
         let mut out = Vec::new();

@@ -124,8 +124,8 @@ impl Ruled {
         self.next_schema = None;
         if command == com::STMT_PREPARE {
             self.no_last = false;
-        } else if let Some(texts) = &mut self.texts {
-            texts.preparing = None;
+        } else {
+            self.forget_preparing();
         }
     }
 
@@ -134,7 +134,19 @@ impl Ruled {
         if let (Some(schema), true) = (self.next_schema.take(), succeeded) {
             self.schema = schema;
         }
-        if let (Some(texts), false) = (&mut self.texts, succeeded) {
+        if !succeeded {
+            self.forget_preparing();
+        }
+    }
+
+    /// Weir has refused to prepare a statement.
+    pub fn prepared_none(&mut self) {
+        self.no_last = true;
+        self.forget_preparing();
+    }
+
+    fn forget_preparing(&mut self) {
+        if let Some(texts) = &mut self.texts {
             texts.preparing = None;
         }
     }
