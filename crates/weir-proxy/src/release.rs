@@ -118,6 +118,8 @@ impl Session {
     pub(crate) fn drop_link(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
         (sharing.actual, sharing.fit, sharing.switched) = (None, false, false);
+        // A KILL that is still on its way meets nothing of the session.
+        self.ruled.over();
         self.ruled.stray = None;
         if let Some(lease) = sharing.lease.take() {
             self.entry.handle.detach();

@@ -223,6 +223,42 @@ async fn what_stands_in_for_a_failed_answer_counts_as_a_run() {
     }
 }
 
+/// The KILL of a statement beyond its time meets nothing any more when the connection is gone.
+#[tokio::test]
+async fn a_session_goes_on_behind_what_stands_in_for_a_statement_beyond_its_time() {
+    const LONG: usize = 10_000;
+    let rules =
+        ALL.replace("{ ttl = \"1h\" }", "{ ttl = \"1h\", stale_if_error = \"1h\" }\ntimeout = \"1s\"");
+    let read = format!("SELECT v FROM t WHERE id=1 /* {} */", "x".repeat(LONG));
+    for (flavor, server) in &both() {
+        table(server, "ca_overtime").await;
+        let relay = Relay::start(server.addr()).await.unwrap();
+        let weir = Weir::config(sharing_config(&relay.addr().to_string(), 4, "", &rules)).start().unwrap();
+        weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+        let [mut client] = clients(&weir, "ca_overtime").await;
+        client.run("SET @mine = 5").await.unwrap();
+        assert_eq!(row(&mut client, &read).await, "one", "{flavor:?}");
+        // It is kept.
+        shown(&mut client, "client_id").await;
+        relay.faults(Direction::ToServer, |faults| faults.delay = PATIENCE);
+        // The relay knows.
+        shown(&mut client, "client_id").await;
+        let before = relay.bytes(Direction::ToServer);
+        client.send(command::QUERY, format!("/*weir: ttl=1ms*/ {read}").as_bytes()).await.unwrap();
+        let held = before + LONG as u64;
+        until("it is on its way", async || (relay.bytes(Direction::ToServer) > held).then_some(())).await;
+        relay.heal();
+        // The server takes the KILL, and nothing ends.
+        let killed = async || metric(&weir, "weir_rule_timed_out_total{rule=\"all\"}").await;
+        until("its time is over", async || (killed().await == 1.0).then_some(())).await;
+        relay.drop_connections();
+        let answer = client.receive(command::QUERY).await.unwrap();
+        assert_eq!(answer.rows().next(), Some(&b"\x03one"[..]), "{flavor:?}: {answer:?}");
+        assert_eq!(metric(&weir, "weir_cache_stale_served_total{rule=\"all\"}").await, 1.0, "{flavor:?}");
+        assert_eq!(row(&mut client, "SELECT @mine").await, "5", "{flavor:?}: the session goes on");
+    }
+}
+
 /// A definition that is longer than what Weir holds of an answer is the trouble of nobody: nothing is kept then.
 #[tokio::test]
 async fn a_definition_that_is_too_long_keeps_an_answer_from_being_kept_and_nothing_else() {
