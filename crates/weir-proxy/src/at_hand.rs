@@ -40,8 +40,9 @@ pub(crate) struct Running {
     pub ending: Ending,
     /// When the server is to be told again, for the statement may run on.
     pub again: Option<Instant>,
-    /// How often it was told.
-    pub told: u32,
+    /// How often that was tried, and has failed.
+    pub tries: u32,
+    pub failures: u32,
     /// It was told because the rule's time was over.
     pub timed_out: bool,
     /// An operator wants its end.
@@ -58,7 +59,8 @@ impl Running {
             timeout,
             ending,
             again: None,
-            told: 0,
+            tries: 0,
+            failures: 0,
             timed_out: false,
             ordered: false,
             _places: places,

@@ -32,8 +32,8 @@ const LONGEST_ERROR: usize = 1024;
 
 /// How long it takes until a KILL is sent again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// After so many that the server took it is sent again less often, up to [`RARELY`]: the statement may have ended long ago, with
-/// a client that does not read its answer; or it is rolled back.
+/// After so many it is sent again less often, up to [`RARELY`]: the statement may have ended long ago, with a client that does not
+/// read its answer; or it is rolled back; or the server lets nobody in, who would tell it.
 const OFTEN: u32 = 4;
 const RARELY: Duration = Duration::from_secs(60);
 
@@ -91,6 +91,9 @@ impl Session {
             Sent::Refused => "the server did not take the KILL",
             Sent::Not(why) | Sent::Unknown(why) => why.as_str(),
         };
+        if !running.is_worth_a_line() {
+            return;
+        }
         if running.ordered {
             tracing::warn!(event = "session_kill_failed", client = self.entry.handle.id(),
                 server_connection = self.server.id, %why, "could not end a statement at the server");
@@ -168,10 +171,16 @@ impl Running {
             (_, Sent::Taken) => Ending::Sent,
             (ending, Sent::Not(_)) => ending,
         };
-        self.told += u32::from(!matches!(sent, Sent::Not(_)));
-        let pause = AGAIN.saturating_mul(1 << self.told.saturating_sub(OFTEN).min(6)).min(RARELY);
+        self.tries += 1;
+        let pause = AGAIN.saturating_mul(1 << self.tries.saturating_sub(OFTEN).min(6)).min(RARELY);
         let rules = self.timeout.map(|(_, limit)| started + limit).filter(|moment| *moment > now);
         self.again = [Some(now + pause), rules].into_iter().flatten().min();
+    }
+
+    /// A KILL has failed: the first is told of, then the second, the fourth and so on, for it is the same trouble.
+    fn is_worth_a_line(&mut self) -> bool {
+        self.failures += 1;
+        self.failures.is_power_of_two()
     }
 }
 
@@ -218,6 +227,20 @@ mod tests {
         running.was_told(&Sent::Unknown(String::new()), started, after(160));
         running.was_told(&Sent::Taken, started, after(160));
         assert_eq!(running.ending, Ending::Unknown);
+    }
+
+    #[test]
+    fn a_server_that_lets_nobody_in_is_asked_less_often_with_time_and_told_of_seldom() {
+        let started = Instant::now();
+        let after = |seconds| started + Duration::from_secs(seconds);
+        let mut running = running();
+        let mut lines = 0;
+        for _ in 0..100 {
+            running.was_told(&Sent::Not(String::new()), started, after(100));
+            lines += u32::from(running.is_worth_a_line());
+        }
+        assert_eq!((running.ending, running.due(started)), (Ending::Not, Some(after(160))));
+        assert_eq!(lines, 7);
     }
 
     #[test]

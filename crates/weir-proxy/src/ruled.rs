@@ -163,7 +163,9 @@ impl Ruled {
     /// An operator wants the end of the statement under way; its client is told what the server says.
     pub fn ordered(&mut self, shared: &Shared) {
         let running = || Box::new(Running::without_rules(&shared.rules.load()));
-        self.running.get_or_insert_with(running).ordered = true;
+        let running = self.running.get_or_insert_with(running);
+        // Its troubles are told of anew.
+        (running.ordered, running.failures) = (true, 0);
     }
 
     /// Whether a KILL of a statement may still come to the connection.
