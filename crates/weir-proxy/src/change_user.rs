@@ -77,11 +77,7 @@ async fn exchange(session: &mut Session, body: &[u8]) -> Result<(), CloseReason>
             pad(started, settings.limits.auth_failure_delay).await;
             if session.server.family == ServerFamily::MariaDb && matches!(error, ConnectError::Refused { .. })
             {
-                // COM_RESET_CONNECTION goes back to what was named last, even so.
-                if let Some(charset) = request.charset {
-                    session.login_charset = CharsetClass::from_collation_id(charset);
-                }
-                session.sharing_unsure(request.charset.is_some());
+                begin_anew(session, request.charset);
                 if reread(session).await.is_err() {
                     return Err(give_up(session, client, &error.to_client(), CloseReason::ServerGone).await);
                 }
@@ -131,12 +127,20 @@ async fn at_server(
     Ok((result?, secret))
 }
 
-/// Asks how the server reads statements from here on: MariaDB has gone back to its global variables before it refused. A session of
-/// which nothing depends on that is left alone.
-async fn reread(session: &mut Session) -> io::Result<()> {
-    if session.sharing.is_none() && !session.worker.shared.rules_act() {
-        return Ok(());
+/// MariaDB has forgotten the session before it refused: its statements are gone, and its transaction.
+fn begin_anew(session: &mut Session, charset: Option<u16>) {
+    // COM_RESET_CONNECTION goes back to what was named last, even so.
+    if let Some(charset) = charset {
+        session.login_charset = CharsetClass::from_collation_id(charset);
     }
+    session.statements.clear();
+    session.ruled.all_closed();
+    session.sharing_unsure(charset.is_some());
+}
+
+/// Asks how the server reads statements from here on: MariaDB has gone back to its global variables before it refused. Rules may
+/// come that depend on it.
+async fn reread(session: &mut Session) -> io::Result<()> {
     // What reads no table leaves the error in the diagnostics area, where the client may look for it.
     let sql = b"SELECT @@SESSION.character_set_client,@@SESSION.sql_mode";
     let Answer::Done { values, .. } = query(&mut session.server, sql).await? else {
@@ -146,6 +150,8 @@ async fn reread(session: &mut Session) -> io::Result<()> {
     session.charset = CharsetClass::from_name(value(0));
     let modes = || value(1).split(|byte| *byte == b',');
     let mut flags = session.walker.status() & !(status::ANSI_QUOTES | status::NO_BACKSLASH_ESCAPES);
+    // What was open is rolled back.
+    flags &= !(status::IN_TRANS | status::IN_TRANS_READONLY);
     for (mode, flag) in
         [(&b"ANSI_QUOTES"[..], status::ANSI_QUOTES), (b"NO_BACKSLASH_ESCAPES", status::NO_BACKSLASH_ESCAPES)]
     {

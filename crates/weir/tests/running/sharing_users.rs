@@ -277,8 +277,10 @@ async fn p31_after_a_refused_change_of_user_statements_are_read_as_by_the_server
     let deny = "[[rule]]\nname = \"table\"\nmatch = { table = \"sh_reread.secret\" }\ndeny = \"not here\"\n";
     // In GBK the backslash is the second byte of a character, and the string ends behind it.
     let sql = b"SELECT '\xe4\xbd\xa0\\' /* ', v FROM secret -- */";
-    for mode in ["sharing = \"transaction\"\n", "sharing = \"session\"\n"] {
-        let weir = sharing(&server, 4, mode, deny);
+    // The rule is there, or comes.
+    let modes = ["sharing = \"transaction\"\n", "sharing = \"session\"\n"];
+    for (mode, rules) in modes.into_iter().flat_map(|mode| [(mode, deny), (mode, "")]) {
+        let mut weir = sharing(&server, 4, mode, rules);
         for addr in [server.addr(), weir.addr()] {
             // gbk_chinese_ci
             let mut client = app(addr).database("sh_reread").collation(28).connect().await.unwrap();
@@ -288,6 +290,11 @@ async fn p31_after_a_refused_change_of_user_statements_are_read_as_by_the_server
             // The error is there as at the server.
             assert_eq!(row(&mut client, "SHOW WARNINGS").await.split('|').nth(1), Some("1049"), "{mode}");
             client.run("USE sh_reread").await.unwrap();
+            if rules.is_empty() && addr == weir.addr() {
+                weir.reload(&sharing_config(&server.addr().to_string(), 4, mode, deny)).unwrap();
+                let reloaded = async || metric(&weir, "weir_config_reloads_total{result=\"ok\"}").await;
+                until("the rule is in force", async || (reloaded().await == 1.0).then_some(())).await;
+            }
             let answer = client.query(sql).await.unwrap();
             match addr == weir.addr() {
                 true => assert_eq!(answer.err().map(|err| err.code), Some(1227), "{mode}: {answer:?}"),
