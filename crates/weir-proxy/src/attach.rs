@@ -116,7 +116,7 @@ pub(crate) async fn attach(session: &mut Session) -> Result<(), Exit> {
     Ok(())
 }
 
-fn lost(error: &io::Error) -> ErrPacket {
+pub(crate) fn lost(error: &io::Error) -> ErrPacket {
     let text =
         format!("Lost connection to MySQL server before the statement was sent ({error}); it did not run");
     ErrPacket::new(SERVER_LOST, b"08S01", text)

@@ -113,6 +113,7 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
     let limit =
         if behind { session.limits.server_connect_timeout } else { session.limits.server_read_timeout };
     let (mut interrupted, mut given_up, mut first) = (false, false, None);
+    let mut stray = false;
     {
         let mut preparing = pin!(exchange(&mut server, &payload, Shape::Prepare));
         let mut silence = pin!(sleep(limit));
@@ -139,6 +140,7 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
                     if matches!(sent, Sent::Refused | Sent::Unknown(_)) {
                         // It may come later.
                         session.entry.handle.will_be_killed();
+                        stray = true;
                     }
                     interrupted = true;
                     again.as_mut().reset(Instant::now() + AGAIN);
@@ -154,6 +156,12 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
     }
     session.server = server;
     match first {
+        // Whose the connection stays, its next statement would meet it.
+        Some(First::Answer(Ok(_))) if stray && session.is_kept() => {
+            // Its client may have an answer already.
+            let exit = if behind { Exit::Close(CloseReason::ServerGone) } else { stray_kill() };
+            Err(Trouble::Exit(exit))
+        }
         Some(First::Answer(answer)) => Ok((answer?, interrupted)),
         Some(First::Exit(exit)) => {
             if !matches!(exit, Exit::Tell(CloseReason::ServerTimeout, _)) {
@@ -191,6 +199,11 @@ fn silent(limit: Duration) -> Exit {
     Exit::Tell(CloseReason::ServerTimeout, ErrPacket::new(SERVER_SILENT, b"08S01", text))
 }
 
+fn stray_kill() -> Exit {
+    let why = io::Error::other("weir: whether a KILL QUERY is still on its way there is not known");
+    Exit::Tell(CloseReason::ServerGone, attach::lost(&why))
+}
+
 /// Takes in what the server has answered. The error is the client's.
 async fn take(
     session: &mut Session,
@@ -226,6 +239,11 @@ async fn take(
 }
 
 impl Session {
+    /// Whether something of the session keeps its connection.
+    fn is_kept(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| !sharing.pins.is_free())
+    }
+
     /// The state of the attached connection was changed for a while, and is what it was.
     fn disturbed(&mut self) {
         if let Some(sharing) = &mut self.sharing {

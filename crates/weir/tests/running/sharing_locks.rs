@@ -176,6 +176,35 @@ async fn p43_a_kill_that_comes_behind_a_failed_preparation_meets_nothing() {
     }
 }
 
+/// Whether the KILL has reached the server, and when it will, is not known: nothing of the session may run on that connection.
+#[tokio::test]
+async fn p43_a_transaction_that_a_lost_kill_may_still_meet_ends_with_a_word() {
+    for (flavor, server) in &both() {
+        database(server, "sl_unknown", &TABLES).await;
+        let relay = Relay::start(server.addr()).await.unwrap();
+        let limits = LIMITS.replace("\"2s\"", "\"3s\"").replace("20s", "60s");
+        let weir = Weir::config(sharing_config(&relay.addr().to_string(), 8, "", &limits)).start().unwrap();
+        weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+        let (mut one, id) = elsewhere(&weir, "sl_unknown", "BEGIN").await;
+        one.run("INSERT INTO u VALUES (1)").await.unwrap();
+        let mut locked = Locked::new(server, "sl_unknown").await;
+        one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+        locked.until_waiting(2).await;
+        // A login of the one who kills takes less than there is time, and with the KILL behind it more.
+        relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_secs(2));
+        told(&weir, &["kill", &one.greeting().connection_id.to_string(), "--query"]);
+        locked.until_waiting(1).await;
+        relay.heal();
+        let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
+        assert_eq!(answer.err().map(|err| err.code), Some(1158), "{flavor:?}: {answer:?}");
+        numbered(&answer, 1);
+        let after = one.run("SELECT 1").await;
+        assert!(after.as_ref().map_or(true, |answer| answer.closed), "{flavor:?}: {after:?}");
+        locked.end().await;
+        assert_eq!(count(server, "sl_unknown").await, "0", "{flavor:?}");
+    }
+}
+
 #[tokio::test]
 async fn p46_a_client_that_leaves_while_its_statement_is_prepared_leaves_no_locks() {
     for (flavor, server) in &both() {
