@@ -14,7 +14,7 @@ impl Session {
         let worker = Arc::clone(&self.worker);
         let mut learned = worker.learned.lock();
         let learned = &mut *learned;
-        learned.rules.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
+        learned.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
         let kind = || Facts::of(sql, mode, MULTI).kind();
         let found = learned.judgements.of(sql, None, mode, (kind, command));
         let (set, rules) = (&learned.rules.set, &learned.rules.rules);
@@ -56,7 +56,7 @@ impl Session {
         let worker = Arc::clone(&self.worker);
         let mut learned = worker.learned.lock();
         let learned = &mut *learned;
-        learned.rules.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
+        learned.follow(&worker.shared.rules.load(), (self.server.family, self.server.version));
         let (set, rules) = (&learned.rules.set, &learned.rules.rules);
         let mut at_hand = AtHand::new(self.commands, command, rules);
         let nothing = Digest::of(b"", self.lex_mode());

@@ -63,6 +63,13 @@ impl Texts {
         }
     }
 
+    /// Forgets that for all texts: other rules are in force.
+    pub(crate) fn none_passes(&mut self) {
+        for text in self.all_mut() {
+            text.passing = None;
+        }
+    }
+
     /// Forgets that for what was looked for last.
     pub(crate) fn pass_no_more(&mut self) {
         if let Some(text) = self.last_known() {

@@ -273,12 +273,15 @@ impl WorkerRules {
         Self { rules: Arc::new(Rules::none()), set: RuleSet::empty(), server: (ServerFamily::MySql, 0) }
     }
 
-    /// Takes over what is in force now, for this server.
-    pub fn follow(&mut self, rules: &Arc<Rules>, server: (ServerFamily, u32)) {
-        if self.rules.generation != rules.generation || self.server != server {
+    /// Takes over what is in force now, for this server; true where that is something else than before.
+    #[inline]
+    pub fn follow(&mut self, rules: &Arc<Rules>, server: (ServerFamily, u32)) -> bool {
+        let new = self.rules.generation != rules.generation || self.server != server;
+        if new {
             self.set = rules.set_for(server.0, server.1);
             (self.rules, self.server) = (Arc::clone(rules), server);
         }
+        new
     }
 }
 

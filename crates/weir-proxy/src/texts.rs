@@ -56,6 +56,10 @@ impl Texts {
         self.places.get_mut(place)?.as_mut().filter(|text| *text.key == *self.wanted)
     }
 
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Text> {
+        self.places.iter_mut().flatten()
+    }
+
     /// The text that was looked for last, without its numbers; `None` where they may count.
     pub fn last(&self) -> Option<&[u8]> {
         (!self.wanted.is_empty()).then_some(&*self.wanted)

@@ -226,7 +226,7 @@ impl Session {
         let mut learned = worker.learned.lock();
         let learned = &mut *learned;
         let server = (self.server.family, self.server.version);
-        learned.rules.follow(&worker.shared.rules.load(), server);
+        learned.follow(&worker.shared.rules.load(), server);
         // The text of a query was looked for a moment ago.
         let without = learned.texts.last().filter(|_| asked.command == RuleCommand::Query);
         let found = learned.judgements.of(asked.sql, without, asked.mode, (|| asked.kind, asked.command));

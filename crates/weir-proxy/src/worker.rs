@@ -10,7 +10,7 @@ use crate::judged::Judgements;
 use crate::kill::Killers;
 use crate::link::{Lease, Link};
 use crate::replay::Replays;
-use crate::rules::WorkerRules;
+use crate::rules::{Rules, WorkerRules};
 use crate::serve::serve;
 use crate::shared::Shared;
 use crate::spare;
@@ -28,6 +28,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use weir_config::Io;
+use weir_model::ServerFamily;
 use weir_net::{Socket, Stream, ring};
 use weir_session::{Memory, ServerStatements};
 use weir_stats::WorkerStats;
@@ -67,6 +68,29 @@ pub(crate) struct Learned {
     pub forms: Forms,
     pub rules: WorkerRules,
     seed: u64,
+}
+
+impl Learned {
+    /// `seed` is a random number: clients choose what is hashed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            memory: Memory::new(seed),
+            replays: Replays::default(),
+            texts: Texts::new(seed),
+            judgements: Judgements::new(seed),
+            forms: Forms::default(),
+            rules: WorkerRules::none(),
+            seed,
+        }
+    }
+
+    /// Takes over the rules that are in force now. Nothing of the ones before is kept.
+    #[inline]
+    pub fn follow(&mut self, rules: &Arc<Rules>, server: (ServerFamily, u32)) {
+        if self.rules.follow(rules, server) {
+            self.texts.none_passes();
+        }
+    }
 }
 
 impl Worker {
@@ -197,18 +221,9 @@ fn start_worker(shared: Arc<Shared>, index: usize, io: Io) -> io::Result<WorkerH
     let load = Arc::new(AtomicUsize::new(0));
     let killers = Killers::new(shared.settings().limits.max_kills);
     let seed = random_seed();
-    let learned = Learned {
-        memory: Memory::new(seed),
-        replays: Replays::default(),
-        texts: Texts::new(seed),
-        judgements: Judgements::new(seed),
-        forms: Forms::default(),
-        rules: WorkerRules::none(),
-        seed,
-    };
     let worker = Arc::new(Worker {
         shared,
-        learned: Mutex::new(learned),
+        learned: Mutex::new(Learned::new(seed)),
         index,
         load: Arc::clone(&load),
         ring_from: if io == Io::Auto { RING_FROM } else { 0 },

@@ -1,6 +1,10 @@
 use super::*;
+use crate::doing::Doing;
+use crate::worker::Learned;
 use weir_cache::CacheLimits;
-use weir_model::rule::{CacheShare, Ratio, RuleMatch};
+use weir_model::rule::{CacheShare, Ratio, RuleCommand, RuleMatch};
+use weir_policy::Connection;
+use weir_sql::{Facts, StatementKind};
 
 fn rule(name: &str, user: Option<&str>, mode: CacheMode) -> Rule {
     Rule {
@@ -93,4 +97,33 @@ fn a_worker_follows_the_rules_and_the_server() {
     worker.follow(&rules, (ServerFamily::MySql, 80_036));
     assert!(!digest(&worker.set, "select a, b from t", old));
     assert!(digest(&worker.set, "select b from t", old));
+}
+
+/// Not even by texts that never come again.
+#[test]
+fn nothing_keeps_rules_that_are_not_in_force_any_more() {
+    let (maker, server) = (RuleMaker::default(), (ServerFamily::MySql, 90_704));
+    let mode = LexMode::new(server.0, server.1);
+    let mut learned = Learned::new(7);
+    let rules = Arc::new(make(&maker, vec![rule("a", None, CacheMode::Serve)]).unwrap());
+    learned.follow(&rules, server);
+    let sql = b"SELECT v FROM t WHERE id=1";
+    assert!(learned.texts.find(sql, mode).is_none());
+    let facts = Facts::of(sql, mode, true);
+    learned.texts.keep(&facts, &Doing::of_text(sql, facts.clone()), mode);
+    let kind = (|| StatementKind::Read, RuleCommand::Query);
+    let found = learned.judgements.of(sql, learned.texts.last(), mode, kind);
+    let set = &learned.rules.set;
+    let at = Connection { user: b"app", schema: None, schema_unknown: false, client_ip: None };
+    let connection = set.connection(&at);
+    let selection = found.judged.selection(set, sql, mode, found.exact);
+    let decision = set.decide_known(&selection, &connection);
+    learned.texts.pass(mode, &found, &rules, (&decision, &connection), server);
+    let passes = |learned: &mut Learned| learned.texts.find(sql, mode).map(|text| text.passing.is_some());
+    assert_eq!(passes(&mut learned), Some(true));
+    let gone = Arc::downgrade(&rules);
+    drop(rules);
+    let next = Arc::new(make(&maker, Vec::new()).unwrap());
+    learned.follow(&next, server);
+    assert_eq!((passes(&mut learned), gone.upgrade().is_none()), (Some(false), true));
 }
