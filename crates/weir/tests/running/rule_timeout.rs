@@ -113,7 +113,7 @@ async fn a_kill_that_was_never_sent_ends_no_session() {
         for mode in MODES {
             let at = format!("{flavor:?} {mode}");
             let relay = Relay::start(server.addr()).await.unwrap();
-            let rules = RULES.replace("1s", "4s") + "[limits]\nserver_connect_timeout = \"1s\"\n";
+            let rules = RULES.replace("1s", "10s") + "[limits]\nserver_connect_timeout = \"1s\"\n";
             let weir = Weir::config(sharing_config(&relay.addr().to_string(), 4, mode, &rules));
             let weir = weir.start().unwrap();
             weir.wait_for_line("accepting clients", PATIENCE).unwrap();
