@@ -300,8 +300,7 @@ impl Session {
             return framed_for(payload, id);
         }
         let Needs::Nothing { server_id, types } = sharing.prepared.need(statement) else { return None };
-        let needed = |key: &PreparedKey| *key == **statement.key() || sharing.statements.is_open(key);
-        sharing.prepared.make_room_for_others(needed);
+        sharing.prepared.make_room_for_others();
         // Where the client says "the last one", the server is told the same if it was the last there, too.
         let direct = payload.get(1..).and_then(statement_id) == Some(u32::MAX);
         let server_id = match direct && sharing.last_prepared == server_id {
@@ -419,7 +418,7 @@ impl Sharing {
 
     /// COM_STMT_PREPARE is about to be sent on the attached connection.
     pub(crate) fn makes_room(&mut self) {
-        self.prepared.make_room(|key| self.statements.is_open(key));
+        self.prepared.make_room();
     }
 
     /// Whether a connection with these statements lacks the one that the command at hand is about.
@@ -460,7 +459,7 @@ impl Sharing {
         let Some(id) = self.executing.take() else { return };
         let key = self.statements.get(id).map(|s| Arc::clone(s.key())).ok();
         // Statements that are gone meanwhile have nothing to be marked.
-        let _ = match command {
+        let opened = match command {
             com::STMT_EXECUTE | com::STMT_BULK_EXECUTE => {
                 if let Some(columns) = columns {
                     let _ = self.statements.set_columns(id, columns);
@@ -478,8 +477,11 @@ impl Sharing {
             }
             com::STMT_RESET if error.is_none() => self.statements.reset(id),
             com::STMT_SEND_LONG_DATA => self.statements.long_data(id),
-            _ => Ok(()),
+            _ => Ok(None),
         };
+        if let (Ok(Some(open)), Some(key)) = (opened, &key) {
+            self.prepared.hold(key, open);
+        }
         self.level_statements();
     }
 }

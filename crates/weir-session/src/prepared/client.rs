@@ -134,13 +134,6 @@ impl ClientStatements {
         found.ok_or(Refusal::Unknown)
     }
 
-    /// Whether a cursor or long data of a statement is on the connection.
-    pub fn is_open(&self, key: &PreparedKey) -> bool {
-        let open = |s: &ClientStatement| (s.long_data || s.cursor) && *s.key == *key;
-        let any = self.inner.as_ref().filter(|inner| inner.long_data + inner.cursors > 0);
-        any.is_some_and(|inner| inner.statements.values().any(open))
-    }
-
     /// The id itself, where a command says -1.
     pub fn resolve(&self, id: u32) -> u32 {
         self.inner.as_ref().map_or(id, |inner| inner.resolve(id))
@@ -172,11 +165,11 @@ impl ClientStatements {
         Ok(())
     }
 
-    /// COM_STMT_SEND_LONG_DATA passed.
+    /// COM_STMT_SEND_LONG_DATA passed. What this and the next three return is for [`super::ServerStatements::hold`].
     ///
     /// # Errors
     /// [`Refusal::Unknown`]: it must not be passed on, and is not answered.
-    pub fn long_data(&mut self, id: u32) -> Result<(), Refusal> {
+    pub fn long_data(&mut self, id: u32) -> Result<Option<bool>, Refusal> {
         self.mark(id, |s| s.long_data = true)
     }
 
@@ -184,7 +177,7 @@ impl ClientStatements {
     ///
     /// # Errors
     /// [`Refusal::Unknown`].
-    pub fn executed(&mut self, id: u32, cursor: bool) -> Result<(), Refusal> {
+    pub fn executed(&mut self, id: u32, cursor: bool) -> Result<Option<bool>, Refusal> {
         self.mark(id, |s| (s.long_data, s.cursor) = (false, cursor))
     }
 
@@ -192,7 +185,7 @@ impl ClientStatements {
     ///
     /// # Errors
     /// [`Refusal::Unknown`].
-    pub fn fetched_all(&mut self, id: u32) -> Result<(), Refusal> {
+    pub fn fetched_all(&mut self, id: u32) -> Result<Option<bool>, Refusal> {
         self.mark(id, |s| s.cursor = false)
     }
 
@@ -200,7 +193,7 @@ impl ClientStatements {
     ///
     /// # Errors
     /// [`Refusal::Unknown`].
-    pub fn reset(&mut self, id: u32) -> Result<(), Refusal> {
+    pub fn reset(&mut self, id: u32) -> Result<Option<bool>, Refusal> {
         self.mark(id, |s| (s.long_data, s.cursor) = (false, false))
     }
 
@@ -253,17 +246,22 @@ impl ClientStatements {
         inner.statements.get_mut(&id).ok_or(Refusal::Unknown)
     }
 
-    /// Changes a statement's marks and keeps count of them.
-    fn mark(&mut self, id: u32, change: impl FnOnce(&mut ClientStatement)) -> Result<(), Refusal> {
+    /// Changes a statement's marks and keeps count of them. Returned is whether it is open now, where it was not before, or the
+    /// other way round.
+    fn mark(&mut self, id: u32, change: impl FnOnce(&mut ClientStatement)) -> Result<Option<bool>, Refusal> {
         let statement = self.get_mut(id)?;
-        let old = (u32::from(statement.long_data), u32::from(statement.cursor));
+        let old = (statement.long_data, statement.cursor);
         change(statement);
-        let new = (u32::from(statement.long_data), u32::from(statement.cursor));
-        if let Some(inner) = &mut self.inner {
-            inner.long_data = inner.long_data + new.0 - old.0;
-            inner.cursors = inner.cursors + new.1 - old.1;
+        let new = (statement.long_data, statement.cursor);
+        if old == new {
+            return Ok(None);
         }
-        Ok(())
+        if let Some(inner) = &mut self.inner {
+            inner.long_data = inner.long_data + u32::from(new.0) - u32::from(old.0);
+            inner.cursors = inner.cursors + u32::from(new.1) - u32::from(old.1);
+        }
+        let is_open = new.0 || new.1;
+        Ok(Some(is_open).filter(|is_open| *is_open != (old.0 || old.1)))
     }
 }
 

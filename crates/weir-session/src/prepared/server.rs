@@ -11,6 +11,9 @@ use super::{ClientStatement, PreparedKey};
 /// Statements that a connection gives up at once for others, ahead of one command of its own.
 const GIVEN_UP_AT_ONCE: usize = 16;
 
+/// In the place of the time of the last use, of a statement that must not be closed.
+const HELD: u64 = u64::MAX - 1;
+
 /// What an execution needs on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
@@ -23,11 +26,12 @@ pub enum Needs {
 
 /// The prepared statements of a server connection: by key, the least recently used closed first. As many as the server's
 /// [`StatementBudget`] has room for, and one at least. Those that are bound to the connection ([`PreparedKey::bound`]) cannot be
-/// prepared again: they are counted, but never closed, and go with their client, which may have `limits.max_statements`.
+/// prepared again: they are counted, but never closed, and go with their client, which may have `limits.max_statements`. Nor are
+/// those closed that are open: a cursor or long data is on the connection.
 #[derive(Debug)]
 pub struct ServerStatements {
     entries: HashMap<Arc<PreparedKey>, Entry, FixedState>,
-    /// By the time of their last use.
+    /// Those that may be closed, by the time of their last use.
     order: BTreeMap<u64, Arc<PreparedKey>>,
     clock: u64,
     /// How many of the entries are bound.
@@ -43,6 +47,7 @@ pub struct ServerStatements {
 #[derive(Debug)]
 struct Entry {
     server_id: u32,
+    /// [`HELD`]: it must not be closed.
     used: u64,
     types: Option<Arc<[u8]>>,
 }
@@ -82,7 +87,7 @@ impl ServerStatements {
             entry.types = statement.types().cloned();
         }
         let server_id = entry.server_id;
-        // The one that was used last stays the last.
+        // The one that was used last stays the last, and what is held has no place among the others.
         if entry.used + 1 < self.clock {
             self.order.remove(&entry.used);
             entry.used = self.clock;
@@ -104,8 +109,8 @@ impl ServerStatements {
     }
 
     /// COM_STMT_PREPARE is about to be sent. What must go for it is closed first: send what [`Self::take_to_close`] gives
-    /// ahead of it. `open` tells of which statements a cursor or long data is on the connection; they stay.
-    pub fn make_room(&mut self, open: impl Fn(&PreparedKey) -> bool) {
+    /// ahead of it.
+    pub fn make_room(&mut self) {
         self.coming = true;
         let Some(mut share) = self.share.take() else { return };
         loop {
@@ -113,7 +118,7 @@ impl ServerStatements {
             if after - self.bound <= EACH && share.take(after) {
                 break;
             }
-            if !self.evict(&open) {
+            if !self.evict() {
                 share.level(after);
                 break;
             }
@@ -121,15 +126,28 @@ impl ServerStatements {
         self.share = Some(share);
     }
 
-    /// Ahead of any command: gives up a few statements that are used least, if other connections have no room and this one has
-    /// more than its part. `open` as in [`Self::make_room`].
+    /// Ahead of an execution: gives up a few statements that are used least, if other connections have no room and this one has
+    /// more than its part. The one that was used last stays.
     #[inline]
-    pub fn make_room_for_others(&mut self, open: impl Fn(&PreparedKey) -> bool) {
+    pub fn make_room_for_others(&mut self) {
         let excess = self.share.as_ref().map_or(0, Share::excess);
         for _ in 0..excess.min(GIVEN_UP_AT_ONCE) {
-            if !self.evict(&open) {
+            if self.order.len() < 2 || !self.evict() {
                 break;
             }
+        }
+    }
+
+    /// A statement is open now, or not any more.
+    pub fn hold(&mut self, key: &Arc<PreparedKey>, open: bool) {
+        let Some(entry) = self.entries.get_mut(key).filter(|_| !key.is_bound()) else { return };
+        if open {
+            self.order.remove(&entry.used);
+            entry.used = HELD;
+        } else if entry.used == HELD {
+            entry.used = self.clock;
+            self.order.insert(self.clock, key.clone());
+            self.clock += 1;
         }
     }
 
@@ -147,10 +165,14 @@ impl ServerStatements {
     pub fn prepared(&mut self, key: Arc<PreparedKey>, server_id: u32) {
         self.close(&key);
         self.coming = false;
-        self.bound += usize::from(key.is_bound());
-        self.entries.insert(key.clone(), Entry { server_id, used: self.clock, types: None });
-        self.order.insert(self.clock, key);
-        self.clock += 1;
+        let used = if key.is_bound() { HELD } else { self.clock };
+        self.entries.insert(key.clone(), Entry { server_id, used, types: None });
+        if key.is_bound() {
+            self.bound += 1;
+        } else {
+            self.order.insert(used, key);
+            self.clock += 1;
+        }
         self.level();
     }
 
@@ -196,11 +218,8 @@ impl ServerStatements {
     }
 
     /// Closes the one that was not used for longest; false where none may go.
-    fn evict(&mut self, open: impl Fn(&PreparedKey) -> bool) -> bool {
-        if self.entries.len() == self.bound {
-            return false;
-        }
-        let key = self.order.values().find(|key| !key.is_bound() && !open(key)).cloned();
+    fn evict(&mut self) -> bool {
+        let key = self.order.first_key_value().map(|(_, key)| Arc::clone(key));
         if let Some(key) = &key {
             self.close(key);
         }

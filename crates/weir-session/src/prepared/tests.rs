@@ -14,24 +14,14 @@ fn key(text: &str) -> Arc<PreparedKey> {
     Arc::new(PreparedKey::new(text.as_bytes().into(), &state(""), 7).unwrap())
 }
 
-/// Nothing is open.
-fn none(_: &PreparedKey) -> bool {
-    false
-}
-
 /// The statements of a connection that is the only one, and may have so many.
 fn alone(limit: u32) -> ServerStatements {
     ServerStatements::new(&Arc::new(StatementBudget::new(limit, 1)), 0)
 }
 
 /// A statement is prepared. Returned is what must be closed ahead of it.
-fn prepare(
-    server: &mut ServerStatements,
-    key: Arc<PreparedKey>,
-    id: u32,
-    open: impl Fn(&PreparedKey) -> bool,
-) -> Vec<u32> {
-    server.make_room(open);
+fn prepare(server: &mut ServerStatements, key: Arc<PreparedKey>, id: u32) -> Vec<u32> {
+    server.make_room();
     let closed = server.take_to_close();
     server.prepared(key, id);
     closed
@@ -100,10 +90,10 @@ fn p40_the_longest_unused_is_closed_at_the_limit() {
     let mut client = ClientStatements::default();
     let ids = ["a", "b", "c"].map(|text| client.add(key(text), 0, 9).unwrap());
     let mut server = alone(2);
-    assert_eq!(prepare(&mut server, key("a"), 1, none), []);
-    assert_eq!(prepare(&mut server, key("b"), 2, none), []);
+    assert_eq!(prepare(&mut server, key("a"), 1), []);
+    assert_eq!(prepare(&mut server, key("b"), 2), []);
     server.need(client.get(ids[0]).unwrap());
-    assert_eq!(prepare(&mut server, key("c"), 3, none), [2]);
+    assert_eq!(prepare(&mut server, key("c"), 3), [2]);
     assert_eq!(server.need(client.get(ids[1]).unwrap()), Needs::Prepare);
     server.prepared(key("c"), 4);
     assert_eq!(server.take_to_close(), [3], "prepared anew after ALTER");
@@ -200,20 +190,20 @@ fn a_statement_that_is_bound_to_its_connection_is_like_no_other() {
 fn what_cannot_be_prepared_again_is_never_closed() {
     let bound = |id| Arc::new(PreparedKey::bound(b"a"[..].into(), id));
     let mut server = alone(3);
-    assert_eq!(prepare(&mut server, bound(1), 1, none), []);
-    assert_eq!(prepare(&mut server, key("b"), 2, none), []);
-    assert_eq!(prepare(&mut server, key("c"), 3, none), []);
-    assert_eq!(prepare(&mut server, bound(5), 5, none), [2]);
-    assert_eq!(prepare(&mut server, bound(6), 6, none), [3]);
-    assert_eq!(prepare(&mut server, bound(7), 7, none), [], "the server may still take it");
-    assert_eq!(prepare(&mut server, key("d"), 4, none), []);
-    assert_eq!(prepare(&mut server, key("e"), 8, none), [4], "one there is always");
+    assert_eq!(prepare(&mut server, bound(1), 1), []);
+    assert_eq!(prepare(&mut server, key("b"), 2), []);
+    assert_eq!(prepare(&mut server, key("c"), 3), []);
+    assert_eq!(prepare(&mut server, bound(5), 5), [2]);
+    assert_eq!(prepare(&mut server, bound(6), 6), [3]);
+    assert_eq!(prepare(&mut server, bound(7), 7), [], "the server may still take it");
+    assert_eq!(prepare(&mut server, key("d"), 4), []);
+    assert_eq!(prepare(&mut server, key("e"), 8), [4], "one there is always");
     assert_eq!((server.len(), server.id(&bound(1)), server.id(&bound(7))), (5, Some(1), Some(7)));
     assert_eq!(close(&mut server, &bound(1)), [1], "its client closes it");
     server.clear();
-    assert_eq!([prepare(&mut server, key("a"), 1, none), prepare(&mut server, key("b"), 2, none)], [[], []]);
-    assert_eq!(prepare(&mut server, key("c"), 3, none), []);
-    assert_eq!(prepare(&mut server, key("d"), 4, none), [1]);
+    assert_eq!([prepare(&mut server, key("a"), 1), prepare(&mut server, key("b"), 2)], [[], []]);
+    assert_eq!(prepare(&mut server, key("c"), 3), []);
+    assert_eq!(prepare(&mut server, key("d"), 4), [1]);
 }
 
 #[test]
@@ -221,26 +211,62 @@ fn p38_a_statement_with_a_cursor_or_long_data_is_not_closed_at_the_limit() {
     let mut client = ClientStatements::default();
     let [a, b] = ["a", "b"].map(|text| client.add(key(text), 1, 9).unwrap());
     let mut server = alone(2);
-    prepare(&mut server, key("a"), 1, none);
-    prepare(&mut server, key("b"), 2, none);
-    client.executed(a, true).unwrap();
-    assert_eq!(prepare(&mut server, key("c"), 3, |key| client.is_open(key)), [2]);
-    assert_eq!(prepare(&mut server, key("b"), 4, |key| client.is_open(key)), [3]);
-    client.long_data(b).unwrap();
-    assert_eq!(prepare(&mut server, key("d"), 5, |key| client.is_open(key)), [], "both are open");
-    client.reset(a).unwrap();
-    client.reset(b).unwrap();
-    assert_eq!(prepare(&mut server, key("e"), 6, |key| client.is_open(key)), [1, 4]);
+    prepare(&mut server, key("a"), 1);
+    prepare(&mut server, key("b"), 2);
+    let marked = |server: &mut ServerStatements, text, opened: Result<Option<bool>, Refusal>| {
+        if let Some(open) = opened.unwrap() {
+            server.hold(&key(text), open);
+        }
+    };
+    marked(&mut server, "a", client.executed(a, true));
+    assert_eq!(prepare(&mut server, key("c"), 3), [2]);
+    assert_eq!(prepare(&mut server, key("b"), 4), [3]);
+    marked(&mut server, "b", client.long_data(b));
+    marked(&mut server, "b", client.long_data(b));
+    assert_eq!(prepare(&mut server, key("d"), 5), [], "both are open");
+    // Neither use nor its end makes it one that may go, as long as it is open again.
+    server.need(client.bind(a, Some(&[3, 0])).unwrap());
+    marked(&mut server, "a", client.executed(a, true));
+    marked(&mut server, "b", client.executed(b, true));
+    assert_eq!(prepare(&mut server, key("e"), 6), [5], "both still are");
+    marked(&mut server, "a", client.reset(a));
+    marked(&mut server, "b", client.fetched_all(b));
+    assert_eq!(prepare(&mut server, key("f"), 7), [6, 1]);
+}
+
+#[test]
+fn very_many_open_statements_cost_nothing_where_room_is_made() {
+    // With a walk over all of them for each this takes hours.
+    const MANY: u32 = 4_000;
+    let budget = Arc::new(StatementBudget::new(MANY / 2, 1));
+    let (mut server, mut client) = (ServerStatements::new(&budget, 0), ClientStatements::default());
+    let mut last = 0;
+    for id in 1..=MANY {
+        last = client.add(Arc::new((*key(&id.to_string())).clone().owned_by(1)), 1, usize::MAX).unwrap();
+        let key = client.get(last).unwrap().key().clone();
+        assert_eq!(prepare(&mut server, key.clone(), id), []);
+        assert_eq!(client.long_data(last), Ok(Some(true)));
+        server.hold(&key, true);
+        server.make_room_for_others();
+    }
+    assert_eq!(server.len(), MANY as usize);
+    client.bind(last, Some(&[3, 0])).unwrap();
+    for _ in 0..MANY {
+        server.need(client.get(last).unwrap());
+        server.make_room_for_others();
+        server.make_room();
+    }
+    assert_eq!(server.take_to_close(), []);
 }
 
 #[test]
 fn ids_of_a_connection_are_known_as_long_as_the_server_knows_them() {
     let mut server = alone(2);
     assert!(!server.has_id(1));
-    prepare(&mut server, key("a"), 1, none);
-    prepare(&mut server, key("b"), 2, none);
+    prepare(&mut server, key("a"), 1);
+    prepare(&mut server, key("b"), 2);
     assert!(server.has_id(1) && server.has_id(2) && !server.has_id(3));
-    assert_eq!(prepare(&mut server, key("c"), 3, none), [1]);
+    assert_eq!(prepare(&mut server, key("c"), 3), [1]);
     assert!(!server.has_id(1) && server.has_id(2) && server.has_id(3));
     server.prepared(key("c"), 4);
     assert!(server.has_id(3) && server.has_id(4), "it is to be closed");
@@ -269,14 +295,16 @@ fn the_columns_that_a_client_was_told_are_kept_with_its_statement() {
     assert_eq!(client.set_columns(b, 1), Err(Refusal::Unknown));
 }
 
+fn owned(text: &str, owner: u32) -> Arc<PreparedKey> {
+    Arc::new((*key(text)).clone().owned_by(owner))
+}
+
 #[test]
 fn statements_that_belong_to_a_client_are_no_other_clients() {
     let mut server = alone(10);
-    let owned =
-        |owner| Arc::new(PreparedKey::new(b"SELECT ?"[..].into(), &state(""), 7).unwrap().owned_by(owner));
-    server.prepared(owned(1), 7);
+    server.prepared(owned("SELECT ?", 1), 7);
     assert_eq!(
-        (server.id(&owned(1)), server.id(&owned(2)), server.id(&key("SELECT ?"))),
+        (server.id(&owned("SELECT ?", 1)), server.id(&owned("SELECT ?", 2)), server.id(&key("SELECT ?"))),
         (Some(7), None, None)
     );
 }

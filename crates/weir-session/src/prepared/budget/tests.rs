@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::Base;
-use crate::prepared::{PreparedKey, ServerStatements};
+use crate::prepared::{ClientStatements, Needs, PreparedKey, ServerStatements};
 use crate::state::{Schema, State};
 use crate::variable::Server;
 use weir_model::ServerFamily;
@@ -28,11 +28,14 @@ impl Connection {
     fn execute(&mut self, text: u32) -> bool {
         let key = key(text);
         if self.statements.id(&key).is_some() {
-            self.statements.make_room_for_others(|other| *other == *key);
+            let mut client = ClientStatements::default();
+            let id = client.add(key, 0, 1).unwrap();
+            assert!(matches!(self.statements.need(client.get(id).unwrap()), Needs::Nothing { .. }));
+            self.statements.make_room_for_others();
             self.closes();
             return false;
         }
-        self.statements.make_room(|_| false);
+        self.statements.make_room();
         self.closes();
         self.there.push(self.next);
         self.statements.prepared(key, self.next);
@@ -157,7 +160,7 @@ fn a_statement_that_the_server_refused_to_prepare_is_counted_once_at_most() {
     let mut one = Connection::new(&budget);
     one.execute(0);
     for _ in 0..100 {
-        one.statements.make_room(|_| false);
+        one.statements.make_room();
         one.closes();
     }
     assert_eq!(one.there, [1]);
