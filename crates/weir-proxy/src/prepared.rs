@@ -270,7 +270,7 @@ impl Session {
     }
 
     /// COM_STMT_CLOSE: the connection keeps the statement for the next client that prepares the same, unless something of
-    /// this one is left in it.
+    /// this one is left in it, or it is nobody else's.
     fn close_statement(&mut self, id: u32) {
         if !self.has_statement(id) {
             return;
@@ -284,7 +284,7 @@ impl Session {
         sharing.untold.forget(id);
         let used = sharing.statements.get(id).is_ok_and(|s| s.has_long_data() || s.has_cursor());
         if let Some(closed) = sharing.statements.close(id)
-            && (used || closed.key().is_bound())
+            && (used || closed.key().is_bound() || closed.key().is_owned())
         {
             sharing.prepared.close(closed.key());
         }

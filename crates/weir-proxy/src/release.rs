@@ -164,13 +164,15 @@ impl Session {
 
     /// The session ends: its connection goes back if it is as good as new, and is closed if not.
     pub(crate) fn leave(&mut self, reason: CloseReason) {
-        let Some(sharing) = &self.sharing else { return };
+        let Some(sharing) = &mut self.sharing else { return };
         if sharing.offered {
             self.worker.shared.registry.withdraw(self.entry.handle.id());
         }
         let kept = sharing.pins.why().without(PinReason::SessionMode.into());
         let clean = kept.is_empty() && sharing.rebase.is_none() && !sharing.unclean;
         if is_about_client(reason) && sharing.is_attached() && clean {
+            sharing.statements.clear();
+            sharing.prepared.close_all_left();
             self.give_back();
         } else {
             self.drop_link();

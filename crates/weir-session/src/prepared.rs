@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::quality::FixedState;
 
@@ -21,7 +22,7 @@ pub use server::{Needs, ServerStatements};
 /// prepared them: connections share them between clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedKey {
-    /// Of all that is below but the last two: each execution looks for its statement, and texts are long. It stands first, for keys
+    /// Of all that is below but the last three: each execution looks for its statement, and texts are long. It stands first, for keys
     /// that differ do so here.
     hash: u64,
     text: Arc<[u8]>,
@@ -30,11 +31,31 @@ pub struct PreparedKey {
     character_set_client: Option<Value>,
     collation_connection: Option<Value>,
     /// Which of its client's statements with this text it is, from 0: two of one client never share one on the server, for each
-    /// may have long data and a cursor of its own. Of one that is bound, the server's id.
+    /// may have long data and a cursor of its own. Of one that is bound, the server's id; of one that is its client's alone, the
+    /// client's id, which never comes again.
     copy: u32,
     /// The client that it belongs to, where clients must not share it; 0 for all.
     owner: u32,
+    closed: Closed,
 }
+
+/// The client whose statement it is has closed it. It says nothing about which statement that is.
+#[derive(Debug, Default)]
+struct Closed(AtomicBool);
+
+impl Clone for Closed {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Closed {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Closed {}
 
 impl PreparedKey {
     /// The key of a text that is prepared in this state. None while something of it is unknown: the statement is then prepared
@@ -57,6 +78,7 @@ impl PreparedKey {
             collation_connection,
             copy: 0,
             owner: 0,
+            closed: Closed::default(),
         };
         state.is_known().then_some(key)
     }
@@ -76,6 +98,7 @@ impl PreparedKey {
             collation_connection,
             copy: server_id,
             owner: 0,
+            closed: Closed::default(),
         }
     }
 
@@ -85,11 +108,22 @@ impl PreparedKey {
         self.schema == Schema::Unknown
     }
 
-    /// The key of a statement that no other client shares. MySQL keeps the types that were bound to a statement first, and reads
-    /// values of other types as these: 'a' becomes 0 where an integer was bound before (measured on 9.7).
+    /// The key of a statement that no other client shares, nor the same client's next with this text: `owner` is not 0. MySQL keeps
+    /// the types that were bound to a statement first, and reads values of other types as these: 'a' becomes 0 where an integer was
+    /// bound before (measured on 9.7).
     #[must_use]
     pub fn owned_by(self, owner: u32) -> Self {
         Self { owner, ..self }
+    }
+
+    /// Whether it is a key of [`Self::owned_by`]: its statement, too, is of no use to anyone when its client has closed it.
+    pub fn is_owned(&self) -> bool {
+        self.owner != 0
+    }
+
+    /// Whether nobody will ever execute its statement again.
+    fn is_left(&self) -> bool {
+        self.is_owned() && self.closed.0.load(Ordering::Relaxed)
     }
 
     /// The text as the client sent it.

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::PreparedKey;
 
 /// One prepared statement of a client.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ClientStatement {
     key: Arc<PreparedKey>,
     params: u16,
@@ -57,6 +58,13 @@ impl ClientStatement {
     }
 }
 
+impl Drop for ClientStatement {
+    /// Wherever it was prepared, nobody needs it there any more if it was this client's alone.
+    fn drop(&mut self) {
+        self.key.closed.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Why a command about a statement is answered by Weir itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -69,16 +77,16 @@ pub enum Refusal {
 }
 
 /// The prepared statements of a client by Weir's ids, which count from 1 and are never used twice in a session.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct ClientStatements {
     /// Boxed, for most clients have none.
     inner: Option<Box<Inner>>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Inner {
     statements: HashMap<u32, ClientStatement, foldhash::fast::FixedState>,
-    /// For each text of which there is a statement: how many there are, and the number of the next.
+    /// For each text of which there is a statement that clients share: how many there are, and the number of the next.
     copies: HashMap<PreparedKey, (u32, u32), foldhash::fast::FixedState>,
     /// The id that was given last.
     last: u32,
@@ -92,7 +100,8 @@ struct Inner {
 const DIRECT: u32 = u32::MAX;
 
 impl ClientStatements {
-    /// Adds a statement that was prepared, and gives its id. `key` comes from [`PreparedKey::new`] or [`PreparedKey::bound`].
+    /// Adds a statement that was prepared, and gives its id. `key` comes from [`PreparedKey::new`] (with [`PreparedKey::owned_by`])
+    /// or [`PreparedKey::bound`].
     ///
     /// # Errors
     /// [`Refusal::TooMany`] at `limit` statements.
@@ -202,7 +211,7 @@ impl ClientStatements {
         let _ = self.reset(id);
         let inner = self.inner.as_mut()?;
         let closed = inner.statements.remove(&inner.resolve(id))?;
-        if closed.key.is_bound() {
+        if closed.key.is_bound() || closed.key.is_owned() {
             return Some(closed);
         }
         let text = PreparedKey { copy: 0, ..(*closed.key).clone() };
@@ -268,6 +277,9 @@ impl ClientStatements {
 impl Inner {
     /// The key of one more statement with this text.
     fn copy(&mut self, key: Arc<PreparedKey>) -> Arc<PreparedKey> {
+        if key.is_owned() {
+            return Arc::new(PreparedKey { copy: self.last, ..Arc::unwrap_or_clone(key) });
+        }
         let (live, next) = self.copies.entry((*key).clone()).or_default();
         let copy = *next;
         (*live, *next) = (*live + 1, *next + 1);

@@ -1,6 +1,7 @@
 //! The prepared statements of one server connection.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -10,6 +11,9 @@ use super::{ClientStatement, PreparedKey};
 
 /// Statements that a connection gives up at once for others, ahead of one command of its own.
 const GIVEN_UP_AT_ONCE: usize = 16;
+
+/// How many statements are looked at with each preparation, whether their clients have closed them.
+const LOOKED_AT: usize = 4;
 
 /// In the place of the time of the last use, of a statement that must not be closed.
 const HELD: u64 = u64::MAX - 1;
@@ -34,6 +38,8 @@ pub struct ServerStatements {
     /// Those that may be closed, by the time of their last use.
     order: BTreeMap<u64, Arc<PreparedKey>>,
     clock: u64,
+    /// Of those, what is still to be looked at in this round whether clients have closed it.
+    unseen: Range<u64>,
     /// How many of the entries are bound.
     bound: usize,
     /// Of no more use; the server still has them.
@@ -68,6 +74,7 @@ impl ServerStatements {
             entries: HashMap::with_hasher(FixedState::with_seed(seed)),
             order: BTreeMap::new(),
             clock: 0,
+            unseen: 0..0,
             bound: 0,
             to_close: Vec::new(),
             coming: false,
@@ -112,6 +119,7 @@ impl ServerStatements {
     /// ahead of it.
     pub fn make_room(&mut self) {
         self.coming = true;
+        self.close_left(LOOKED_AT);
         let Some(mut share) = self.share.take() else { return };
         loop {
             let after = self.entries.len() + 1;
@@ -149,6 +157,12 @@ impl ServerStatements {
             self.order.insert(self.clock, key.clone());
             self.clock += 1;
         }
+    }
+
+    /// The client goes: what was its alone, and closed by now, is closed here.
+    pub fn close_all_left(&mut self) {
+        self.unseen = 0..self.clock;
+        self.close_left(usize::MAX);
     }
 
     /// The ids for which COM_STMT_CLOSE must go ahead of the next command.
@@ -224,5 +238,22 @@ impl ServerStatements {
             self.close(key);
         }
         key.is_some()
+    }
+
+    /// Closes those that clients have left among so many that are looked at, all in turn.
+    fn close_left(&mut self, looked_at: usize) {
+        let (mut left, mut looked) = (Vec::new(), 0);
+        for (used, key) in self.order.range(self.unseen.clone()).take(looked_at) {
+            (self.unseen.start, looked) = (used + 1, looked + 1);
+            if key.is_left() {
+                left.push(Arc::clone(key));
+            }
+        }
+        if looked < looked_at {
+            self.unseen = 0..self.clock;
+        }
+        for key in &left {
+            self.close(key);
+        }
     }
 }

@@ -308,3 +308,79 @@ fn statements_that_belong_to_a_client_are_no_other_clients() {
         (Some(7), None, None)
     );
 }
+
+/// The types of the first would be those of the second.
+#[test]
+fn p35_a_statement_that_is_its_clients_alone_is_never_one_that_was_closed() {
+    let mut client = ClientStatements::default();
+    let mut server = alone(100);
+    let mut all = Vec::new();
+    for round in 0..4 {
+        for _ in 0..3 {
+            let id = client.add(owned("SELECT HEX(?)", 1), 1, 99).unwrap();
+            let statement = client.bind(id, Some(&[3, 0])).unwrap();
+            assert_eq!(server.need(statement), Needs::Prepare, "{round} {id}");
+            server.prepared(statement.key().clone(), id);
+            assert!(matches!(server.need(statement), Needs::Nothing { .. }));
+            all.push(statement.key().clone());
+        }
+        match round {
+            0 => drop(client.close(2)),
+            1 => drop((client.close(3), client.close(4), client.close(1))),
+            _ => client.clear(),
+        }
+    }
+    for (n, key) in all.iter().enumerate() {
+        assert!(!all[..n].contains(key), "{n}");
+    }
+}
+
+#[test]
+fn p40_what_clients_have_left_of_their_own_is_closed_in_turn() {
+    let mut server = alone(1000);
+    let mut lasting = ClientStatements::default();
+    let mut there = 0_usize;
+    let mut prepare = |server: &mut ServerStatements, client: &mut ClientStatements, text: &str, owner| {
+        let id = client.add(owned(text, owner), 1, 999).unwrap();
+        let key = client.get(id).unwrap().key().clone();
+        server.make_room();
+        there -= server.take_to_close().len();
+        server.prepared(key, id);
+        there += 1;
+        (id, there)
+    };
+    for n in 0..20 {
+        prepare(&mut server, &mut lasting, &n.to_string(), 1);
+    }
+    // One that prepares and closes each time, while the others are used.
+    let mut hasty = ClientStatements::default();
+    for n in 0..300 {
+        let (id, there) = prepare(&mut server, &mut hasty, "SELECT ?", 2);
+        assert!(there <= 20 + 10, "{n}: {there}");
+        hasty.close(id);
+        for id in 1..=20 {
+            lasting.bind(id, Some(&[3, 0])).unwrap();
+            assert!(matches!(server.need(lasting.get(id).unwrap()), Needs::Nothing { .. }), "{n} {id}");
+        }
+    }
+    // One that leaves, and one whose connection this is no more.
+    for n in 0..100 {
+        prepare(&mut server, &mut hasty, &n.to_string(), 2);
+    }
+    drop(hasty);
+    let mut next = ClientStatements::default();
+    for n in 0..60 {
+        prepare(&mut server, &mut next, &n.to_string(), 3);
+    }
+    assert!(server.len() <= 20 + 60 + 1, "{}", server.len());
+    next.clear();
+    server.close_all_left();
+    assert_eq!(server.len(), 20);
+    // Nobody's alone: the next client that prepares the same has it.
+    let mut shared = ClientStatements::default();
+    let id = shared.add(key("shared"), 0, 9).unwrap();
+    server.prepared(shared.get(id).unwrap().key().clone(), 1);
+    shared.close(id);
+    server.close_all_left();
+    assert_eq!(server.id(&key("shared")), Some(1));
+}

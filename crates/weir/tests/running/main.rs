@@ -70,6 +70,7 @@ mod sharing_statements;
 mod sharing_storm;
 mod sharing_tracking;
 mod sharing_turns;
+mod sharing_types;
 mod sharing_untold;
 mod sharing_users;
 mod shutdown;
