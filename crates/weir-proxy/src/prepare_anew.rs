@@ -221,6 +221,7 @@ async fn take(
             if let Some(sharing) = &mut session.sharing {
                 // The server has no "last one" any more.
                 sharing.last_prepared = 0;
+                sharing.prepared.prepared_none();
             }
             return Ok(Err(err));
         }

@@ -455,6 +455,7 @@ impl Sharing {
     pub fn statement_ended(&mut self, command: u8, error: Option<u16>, flags: u16, columns: Option<u64>) {
         if command == com::STMT_PREPARE && error.is_some() {
             self.statements.void_last();
+            self.prepared.prepared_none();
         }
         let Some(id) = self.executing.take() else { return };
         let key = self.statements.get(id).map(|s| Arc::clone(s.key())).ok();

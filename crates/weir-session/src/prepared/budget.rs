@@ -16,7 +16,7 @@ const IN_EQUAL_PARTS: usize = 3;
 ///
 /// With no more than `max_connections` connections there are never more than `statements` on the server, or one for each
 /// connection where these are more, except for statements that cannot be closed: those with a cursor or with long data, and
-/// those that only their client's connection has.
+/// those that only their client's connection has; and, for moments, for those that the server has not read the end of yet.
 #[derive(Debug)]
 pub struct StatementBudget {
     /// Statements of each connection that are not counted here.

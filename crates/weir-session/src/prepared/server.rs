@@ -190,6 +190,12 @@ impl ServerStatements {
         self.level();
     }
 
+    /// The server has refused to prepare a statement.
+    pub fn prepared_none(&mut self) {
+        self.coming = false;
+        self.level();
+    }
+
     /// A statement is not to be used here any more: the server does not know it (error 1243), or it was changed by ALTER
     /// and must be prepared anew, or it is of no use to others.
     pub fn close(&mut self, key: &Arc<PreparedKey>) {

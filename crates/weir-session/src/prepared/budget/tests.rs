@@ -155,7 +155,7 @@ fn what_a_lost_or_a_reset_connection_had_is_free_again() {
 }
 
 #[test]
-fn a_statement_that_the_server_refused_to_prepare_is_counted_once_at_most() {
+fn a_statement_that_the_server_refused_to_prepare_is_counted_until_it_says_so() {
     let budget = Arc::new(StatementBudget::new(30, 10));
     let mut one = Connection::new(&budget);
     one.execute(0);
@@ -165,6 +165,8 @@ fn a_statement_that_the_server_refused_to_prepare_is_counted_once_at_most() {
     }
     assert_eq!(one.there, [1]);
     assert_eq!(budget.beyond.load(Ordering::Relaxed), 1);
+    one.statements.prepared_none();
+    assert_eq!(budget.beyond.load(Ordering::Relaxed), 0);
 }
 
 #[test]
