@@ -260,8 +260,14 @@ impl Rows<'_> {
         let mut targets = [Target::Shared, Target::Cached];
         targets.rotate_left(self.round as usize % 2);
         for target in targets {
-            let count = miss::run(self.weir, target, &server, LOGIN)?;
+            let count = miss::run(self.weir, target, &server, LOGIN, false)?;
             self.add(miss::ROW, target, Metric::Instructions, count);
+            // Without a cache there is no difference.
+            let kept = match target {
+                Target::Cached => miss::run(self.weir, target, &server, LOGIN, true)?,
+                _ => count,
+            };
+            self.add(miss::ROW_KEPT, target, Metric::Instructions, kept);
         }
         Ok(())
     }

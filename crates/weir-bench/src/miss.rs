@@ -16,8 +16,10 @@ use crate::count;
 use crate::rig::{self, Endpoint};
 use crate::summary::Target;
 
-/// The name of the row.
-pub const ROW: &str = "miss";
+/// The row of a statement that is known to be seldom asked again, and passes the cache by.
+pub const ROW: &str = "miss, seldom asked again";
+/// That of one that is looked for, not found, and kept.
+pub const ROW_KEPT: &str = "miss, kept";
 
 /// Queries before the counted ones: what is remembered of a server and an account is learned from them, and, of each of the tables, that
 /// its rows are not asked for again, which takes 1,024.
@@ -28,12 +30,17 @@ const CONNECTIONS: u32 = 100;
 /// Under valgrind everything takes fifty times as long, above all the RSA key that Weir makes when it starts.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Instructions per query of one client whose statements are all new, as valgrind counts them.
+/// Instructions per query of one client whose statements are all new, as valgrind counts them; `keeps`: the cache keeps each of them.
 ///
 /// # Errors
 /// When valgrind is missing, or Weir or a query fails.
-pub fn run(weir: &Path, target: Target, server: &Endpoint, login: Login) -> Result<f64> {
-    let counted = Counted::start(weir, &rig::weir_config(server.address, CONNECTIONS, target))?;
+pub fn run(weir: &Path, target: Target, server: &Endpoint, login: Login, keeps: bool) -> Result<f64> {
+    let mut config = rig::weir_config(server.address, CONNECTIONS, target);
+    if keeps {
+        config = config.replace("\n[cache]\n", "\n[cache]\nadmission = \"always\"\n");
+        ensure!(config.contains("always"), "without a cache nothing is kept");
+    }
+    let counted = Counted::start(weir, &config)?;
     let mut client = Client::connect(counted.address, login, 16 * 1024)?;
     ask(&mut client, 0..WARM_UP)?;
     counted.switch("on")?;

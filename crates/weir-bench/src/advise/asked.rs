@@ -1,5 +1,6 @@
 //! What Weir is asked and told: by its API, and where an operator would type the proposed command, by that.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -33,6 +34,9 @@ pub struct Predicted {
     pub stale_ratio: f64,
 }
 
+/// The word under which a rule counts what it did not look for, as its like are seldom asked again.
+const PASSED: &str = "seldom_asked_again";
+
 /// What a rule did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Did {
@@ -40,6 +44,8 @@ pub struct Did {
     pub misses: u64,
     /// Who came while another's answer was under way, and got it too.
     pub waits: u64,
+    /// What was not looked for, as its like are seldom asked again.
+    pub passed: u64,
 }
 
 /// What the advisor tells, of so many statements at most, where so many percent of hits may be out of date.
@@ -60,6 +66,7 @@ impl Did {
             hits: self.hits - before.hits,
             misses: self.misses - before.misses,
             waits: self.waits - before.waits,
+            passed: self.passed - before.passed,
         }
     }
 }
@@ -67,12 +74,21 @@ impl Did {
 /// What a rule of this name has done since Weir has started.
 pub fn did(admin: SocketAddr, rule: &str) -> Result<Did> {
     #[derive(Deserialize)]
+    struct Told {
+        hits: u64,
+        misses: u64,
+        waits: u64,
+        refused: BTreeMap<String, u64>,
+    }
+    #[derive(Deserialize)]
     struct Whole {
-        cache: Option<Did>,
+        cache: Option<Told>,
     }
     let text = body(admin, &format!("/api/v1/rules/{rule}"))?;
     let whole: Whole = serde_json::from_str(&text).context("the rule's figures are not understood")?;
-    whole.cache.with_context(|| format!("the rule {rule} caches nothing"))
+    let told = whole.cache.with_context(|| format!("the rule {rule} caches nothing"))?;
+    let passed = told.refused.get(PASSED).copied().unwrap_or_default();
+    Ok(Did { hits: told.hits, misses: told.misses, waits: told.waits, passed })
 }
 
 fn body(admin: SocketAddr, path: &str) -> Result<String> {

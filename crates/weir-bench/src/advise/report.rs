@@ -61,14 +61,15 @@ impl Compared {
                 hits: sum.did.hits + one.did.hits,
                 misses: sum.did.misses + one.did.misses,
                 waits: sum.did.waits + one.did.waits,
+                passed: sum.did.passed + one.did.passed,
             },
             ..sum
         })
     }
 
-    /// Statements that the rule let the cache answer, or would have.
+    /// Statements that the rule let the cache answer, or would have. What is seldom asked again was no hit either.
     fn calls(&self) -> u64 {
-        self.did.hits + self.did.misses + self.did.waits
+        self.did.hits + self.did.misses + self.did.waits + self.did.passed
     }
 
     /// Hit ratios from 0 to 1: the predicted and the actual one. Who waited for another's answer was not sent to the server.

@@ -7,7 +7,7 @@ fn compared(calls: u64, predicted_hits: f64, did: (u64, u64, u64)) -> Compared {
         predicted_calls: calls,
         predicted_hits,
         predicted_stale: predicted_hits / 10.0,
-        did: Did { hits, misses, waits },
+        did: Did { hits, misses, waits, passed: 0 },
         ..Compared::default()
     }
 }
