@@ -6,7 +6,10 @@
 use crate::analytics::{Ask, here};
 use crate::fill::PLAIN_FLAGS;
 use crate::session::Session;
-use std::hash::{DefaultHasher, Hasher};
+use foldhash::fast::FixedState;
+use rapidhash::v3::{DEFAULT_RAPID_SECRETS, RapidStreamHasherV3, rapidhash_v3};
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
 use weir_sql::StatementKind;
 use weir_stats::advice::{Outcome, Sample, Seen};
 use weir_stats::digests::{Slot, Source};
@@ -15,23 +18,48 @@ use weir_wire::packet::status;
 /// Bytes of a key beside the statement, about.
 const KEY_BYTES: usize = 64;
 
-/// A statement of the sample.
-#[derive(Debug)]
+/// A statement of the sample whose answer comes in pieces.
 pub(crate) struct Watch {
     sample: Sample,
-    /// The same for the same bytes, in whichever pieces they come.
-    hasher: DefaultHasher,
+    /// The same for the same bytes, in whichever pieces they come, and in one.
+    hasher: RapidStreamHasherV3<'static>,
     bytes: usize,
     limit: usize,
 }
 
+/// What is seen of an answer.
+struct Watched {
+    sample: Sample,
+    /// Of its bytes, unless there are more of them than the cache keeps in one answer.
+    hash: Option<u64>,
+    bytes: usize,
+}
+
 impl Watch {
+    fn new(sample: Sample, limit: usize) -> Self {
+        Self { sample, hasher: RapidStreamHasherV3::new(&DEFAULT_RAPID_SECRETS), bytes: 0, limit }
+    }
+
     /// Takes a part of the answer.
     pub fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         if self.bytes <= self.limit {
             self.hasher.write(bytes);
         }
+    }
+
+    fn end(self) -> Watched {
+        let hash = (self.bytes <= self.limit).then(|| self.hasher.finish());
+        Watched { sample: self.sample, hash, bytes: self.bytes }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("sample", &self.sample)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,23 +88,28 @@ impl Session {
         self.watch();
     }
 
-    /// It is in the sample, and was answered with these bytes.
+    /// It is in the sample, and the server has answered with these bytes.
     #[cold]
-    pub(crate) fn watch_whole(&mut self, sample: Sample, answer: Option<&[u8]>) {
+    pub(crate) fn watch_whole(&mut self, slot: Slot, server_ns: u64, sample: Sample, answer: Option<&[u8]>) {
         let Some(answer) = answer else { return };
-        self.watch_sample(sample);
-        if let Some(watch) = &mut self.tally.watch {
-            watch.take(answer);
-        }
+        let Some(sample) = self.samples(sample) else { return };
+        let bytes = answer.len();
+        let hash = (bytes <= self.worker.shared.cache().max_entry()).then(|| rapidhash_v3(answer));
+        self.seen(slot, server_ns, &Watched { sample, hash, bytes });
     }
 
     #[cold]
     fn watch_sample(&mut self, sample: Sample) {
-        self.tally.watch = None;
+        let limit = self.worker.shared.cache().max_entry();
+        self.tally.watch = self.samples(sample).map(|sample| Box::new(Watch::new(sample, limit)));
+    }
+
+    /// As what a statement of the sample is watched, if something can be learned of it.
+    fn samples(&self, sample: Sample) -> Option<Sample> {
         let autocommit = self.walker.status() & status::AUTOCOMMIT != 0;
         if self.current.in_transaction || !autocommit || self.tally.source != Source::Server {
             // The cache would not be asked, or has been asked.
-            return;
+            return None;
         }
         let sample = sample.apart(self.apart());
         let started = self.current.started;
@@ -86,13 +119,8 @@ impl Session {
             Some(sharing) => sharing.cache.wrote,
             None => self.tally.wrote,
         };
-        self.tally.watch = match here(|analytics| analytics.skips(sample, started, wrote)) {
-            Some(false) => {
-                let limit = self.worker.shared.cache().max_entry();
-                Some(Box::new(Watch { sample, hasher: DefaultHasher::new(), bytes: 0, limit }))
-            }
-            _ => None,
-        };
+        let skips = here(|analytics| analytics.skips(sample, started, wrote));
+        (skips == Some(false)).then_some(sample)
     }
 
     /// What tells its answers from those to the same statement, beside what its key holds already: the server, and of a session with a
@@ -101,7 +129,7 @@ impl Session {
         if self.sharing.is_some() {
             return self.place();
         }
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = FixedState::default().build_hasher();
         hasher.write_u64(self.server.place.generation());
         hasher.write_u8(self.charset_id);
         hasher.write_u64(self.followed.state().unwrap_or_default());
@@ -144,18 +172,21 @@ impl Session {
     #[cold]
     pub(crate) fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
         let Some(watch) = self.tally.watch.take().filter(|_| counts) else { return };
-        let Watch { sample, hasher, bytes, limit } = *watch;
+        self.seen(slot, server_ns, &watch.end());
+    }
+
+    fn seen(&self, slot: Slot, server_ns: u64, watched: &Watched) {
         let about_state = self.is_unsure();
         let plain = self.walker.error().is_none()
             && self.walker.ended_rows()
             && self.walker.status() & !PLAIN_FLAGS == 0
             && self.walker.ok().warnings == 0;
-        let outcome = match plain && !about_state && bytes <= limit {
-            true => {
-                let size = weir_cache::entry_size(KEY_BYTES + self.current.bytes_in as usize, bytes);
-                Outcome::Kept { hash: hasher.finish(), bytes: u32::try_from(size).unwrap_or(u32::MAX) }
+        let outcome = match watched.hash.filter(|_| plain && !about_state) {
+            Some(hash) => {
+                let size = weir_cache::entry_size(KEY_BYTES + self.current.bytes_in as usize, watched.bytes);
+                Outcome::Kept { hash, bytes: u32::try_from(size).unwrap_or(u32::MAX) }
             }
-            false => Outcome::NotKept,
+            None => Outcome::NotKept,
         };
         let wrote = match &self.sharing {
             // It is not served either.
@@ -167,7 +198,7 @@ impl Session {
         here(|analytics| {
             let asked_us = analytics.micros(started);
             let seen = Seen {
-                key: sample.key,
+                key: watched.sample.key,
                 asked_us,
                 answered_us: asked_us + server_ns / 1_000,
                 server_ns,
@@ -189,5 +220,26 @@ impl Session {
         {
             self.tally.wrote = Some(self.current.ended);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_in_pieces_is_the_same_as_in_one() {
+        let answer: Vec<u8> = (0..600u32).map(|n| (n * 7 + n / 256) as u8).collect();
+        for len in [0, 1, 16, 111, 112, 113, 224, 300, 600] {
+            for piece in [1, 5, 112, 200] {
+                let mut watch = Watch::new(Sample { key: 1 }, 600);
+                answer[..len].chunks(piece).for_each(|bytes| watch.take(bytes));
+                let Watched { hash, bytes, .. } = watch.end();
+                assert_eq!((hash, bytes), (Some(rapidhash_v3(&answer[..len])), len), "pieces of {piece}");
+            }
+        }
+        let mut watch = Watch::new(Sample { key: 1 }, 599);
+        answer.chunks(7).for_each(|bytes| watch.take(bytes));
+        assert_eq!(watch.end().hash, None);
     }
 }

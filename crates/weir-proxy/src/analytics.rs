@@ -238,11 +238,25 @@ impl Analytics {
         at.saturating_duration_since(self.began).as_micros() as u64
     }
 
-    /// The server has answered what the cache might have answered. With `key`, whether it is in the sample.
-    #[inline]
-    pub fn might_hit(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Sample> {
-        let Self { gates, writer, .. } = self;
-        gates.count(slot, server_ns, key, || writer.named(slot))
+    /// The server has answered what the cache might have answered, unless its text speaks against it. Of [`Ask::Later`], whether it
+    /// is in the sample.
+    #[inline(always)]
+    pub fn might_hit(&mut self, slot: Slot, server_ns: u64, ask: Ask) -> Option<Sample> {
+        let key = match ask {
+            Ask::No => return None,
+            Ask::Later(key) => Some(key),
+            Ask::Counts | Ask::Watches(_) => None,
+        };
+        match self.gates.count(slot, server_ns, key) {
+            Some(sample) => sample,
+            None => self.begins(slot, server_ns, key),
+        }
+    }
+
+    #[cold]
+    fn begins(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Sample> {
+        self.gates.begin(slot, server_ns, self.writer.named(slot));
+        key.map(|key| Sample { key })
     }
 
     /// Whether an execution with this key is in the sample.
@@ -272,15 +286,16 @@ impl Analytics {
         }
     }
 
-    /// The digest of a text that will come again, and its key.
-    pub fn spot(&mut self, sql: &[u8], mode: LexMode) -> (Spot, u64) {
+    /// The digest of a text that will come again, and its key if the cache may keep its answers.
+    pub fn spot(&mut self, sql: &[u8], mode: LexMode) -> (Spot, Option<u64>) {
         let digest = match sql.len() > READ_MAX {
             true => Arc::clone(&self.long),
             false => {
                 self.memo.find(sql, mode).map_or_else(|digest| digest, |known| known.spot.digest.clone())
             }
         };
-        (Spot { digest, place: None }, self.text_key(sql, mode))
+        let key = digest.is_cacheable.then(|| self.text_key(sql, mode));
+        (Spot { digest, place: None }, key)
     }
 
     /// The digest of the text that was looked for last, if it is that of all texts with the same numbers left out.

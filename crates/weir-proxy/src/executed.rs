@@ -14,12 +14,8 @@ const KEPT_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub noted: Noted,
-    /// Its digest, and the hash of its text.
-    pub spot: Option<(Spot, u64)>,
-    pub params: u16,
+    pub spot: Option<Spot>,
     pub types: Types,
-    /// COM_STMT_SEND_LONG_DATA has come for it: its executions do not hold all their values.
-    pub is_long: bool,
     /// The server holds data for its next execution.
     pub has_ahead: bool,
 }
@@ -28,27 +24,85 @@ pub(crate) struct Kept {
 impl Kept {
     pub fn for_tests() -> Self {
         let noted = Noted::plain(weir_sql::StatementKind::Read);
-        Self { noted, spot: None, params: 0, types: Types::default(), is_long: false, has_ahead: false }
+        Self { noted, spot: None, types: Types::new(None, 0), has_ahead: false }
     }
 }
 
-/// The types of a prepared statement's parameters, as they were bound last.
-#[derive(Debug, Default)]
+/// The parameters of a prepared statement, and their types as they were bound last.
+#[derive(Debug)]
 pub(crate) struct Types {
+    /// A hash of the text; `None` where nothing is kept of its answers.
+    text: Option<u64>,
+    params: u16,
     /// Empty where there is too much of them: names of query attributes stand among them.
     bound: Box<[u8]>,
-    /// A hash of them.
+    /// A hash of the text and of them.
     key: u64,
     /// One is TIME.
     time: bool,
+    /// Nothing speaks against executions with these types, and their NULLs are in one byte.
+    is_usual: bool,
 }
 
 impl Types {
-    /// A hash of the statement, whose text has the hash `text`, and of all that this execution binds; `None`: its answer would not be kept.
+    /// Of a statement whose text has this hash, or `None` where its answers are not kept.
+    pub fn new(text: Option<u64>, params: u16) -> Self {
+        let mut types = Self {
+            text,
+            params,
+            bound: Box::default(),
+            key: text.unwrap_or_default(),
+            time: false,
+            is_usual: false,
+        };
+        types.judge();
+        types
+    }
+
+    fn judge(&mut self) {
+        self.is_usual = self.text.is_some() && !self.time && (1..=8).contains(&self.params);
+    }
+
+    /// COM_STMT_SEND_LONG_DATA has come: executions do not hold all their values.
+    pub fn long(&mut self) {
+        self.text = None;
+        self.judge();
+    }
+
+    /// A hash of the statement and of all that this execution binds; `None`: its answer would not be kept.
     #[inline]
-    pub fn key(&mut self, text: u64, payload: &[u8], params: u16, flags: Caps) -> Option<u64> {
-        let bound = bound(payload, params, flags, self)?;
-        Some(bound_key(text ^ self.key, bound))
+    pub fn key(&mut self, payload: &[u8], flags: Caps) -> Option<u64> {
+        // Without a cursor, and with the types that are known: those of query attributes might stand among others.
+        if let [com::STMT_EXECUTE, _, _, _, _, 0, _, _, _, _, nulls, bound, rest @ ..] = payload
+            && self.is_usual
+        {
+            let values = match bound {
+                0 => Some(rest),
+                1 if flags & caps::QUERY_ATTRIBUTES == 0 => self.behind_types(rest),
+                _ => None,
+            };
+            if let Some(values) = values {
+                return Some(bound_key(self.key, (std::slice::from_ref(nulls), values)));
+            }
+        }
+        self.key_of_any(payload, flags)
+    }
+
+    /// What stands behind the types, if they are those that are known.
+    #[inline]
+    fn behind_types<'p>(&self, rest: &'p [u8]) -> Option<&'p [u8]> {
+        match (&*self.bound, rest) {
+            ([], _) => None,
+            ([a, b], [c, d, values @ ..]) => (a == c && b == d).then_some(values),
+            (known, rest) => rest.strip_prefix(known),
+        }
+    }
+
+    #[inline(never)]
+    fn key_of_any(&mut self, payload: &[u8], flags: Caps) -> Option<u64> {
+        self.text?;
+        let bound = bound(payload, self.params, flags, self)?;
+        Some(bound_key(self.key, bound))
     }
 
     /// They come anew. Many clients send them with each execution.
@@ -64,12 +118,13 @@ impl Types {
         let named = flags & caps::QUERY_ATTRIBUTES != 0;
         let time = has_type(types, named, TYPE_TIME);
         let kept = if types.len() <= KEPT_MAX { types } else { &[] };
-        *self = Self { bound: kept.into(), key: hash(0, types), time };
+        (self.bound, self.time) = (kept.into(), time);
+        self.key = self.text.unwrap_or_default() ^ hash(0, types);
+        self.judge();
     }
 }
 
 /// NULLs and values of a COM_STMT_EXECUTE whose answer might be kept.
-#[inline]
 fn bound<'p>(payload: &'p [u8], params: u16, flags: Caps, types: &mut Types) -> Option<(&'p [u8], &'p [u8])> {
     if payload.first() != Some(&com::STMT_EXECUTE) {
         return None;
@@ -89,4 +144,67 @@ fn attributed(payload: &[u8], params: u16, flags: Caps) -> Option<Binds<'_>> {
     let execute = Execute::parse(payload, params, flags).ok()?;
     let (nulls, values) = execute.values(payload);
     Some(Binds { types: execute.types.unwrap_or_default(), nulls, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A COM_STMT_EXECUTE with these types, or those of the one before it.
+    fn execution(cursor: u8, nulls: &[u8], types: Option<&[u8]>, values: &[u8]) -> Vec<u8> {
+        let mut payload = vec![com::STMT_EXECUTE, 1, 0, 0, 0, cursor, 1, 0, 0, 0];
+        payload.extend_from_slice(nulls);
+        if !nulls.is_empty() {
+            payload.push(u8::from(types.is_some()));
+            payload.extend_from_slice(types.unwrap_or_default());
+        }
+        payload.extend_from_slice(values);
+        payload
+    }
+
+    #[test]
+    fn the_short_way_to_a_key_comes_to_the_same() {
+        const LONG: &[u8] = &[3, 0];
+        const TIME: &[u8] = &[TYPE_TIME, 0];
+        type Step<'s> = (u8, &'s [u8], Option<&'s [u8]>, &'s [u8]);
+        let steps: [Step<'_>; 11] = [
+            (0, &[0], Some(LONG), &[1, 0, 0, 0]),
+            (0, &[0], None, &[1, 0, 0, 0]),
+            (0, &[0], Some(LONG), &[1, 0, 0, 0]),
+            (0, &[0], Some(LONG), &[2, 0, 0, 0]),
+            (0, &[1], Some(LONG), &[]),
+            (0, &[0], Some(&[8, 0]), &[1, 0, 0, 0]),
+            (0, &[0], None, &[1, 0, 0, 0]),
+            (1, &[0], None, &[1, 0, 0, 0]),
+            (0, &[0], Some(TIME), &[0]),
+            (0, &[0], None, &[0]),
+            (0, &[0], Some(LONG), &[1, 0, 0, 0]),
+        ];
+        let (mut short, mut long) = (Types::new(Some(7), 1), Types::new(Some(7), 1));
+        let keys = steps.map(|(cursor, nulls, types, values)| {
+            let payload = execution(cursor, nulls, types, values);
+            let key = short.key(&payload, 0);
+            assert_eq!(key, long.key_of_any(&payload, 0), "{payload:?}");
+            key
+        });
+        assert!(keys[0].is_some() && keys[0] == keys[1] && keys[0] == keys[2] && keys[0] == keys[10]);
+        assert!(keys[3] != keys[0] && keys[4] != keys[0] && keys[5] != keys[0] && keys[5] == keys[6]);
+        assert_eq!(keys[7..10], [None; 3]);
+        // Query attributes stand among the types that come with them.
+        let named = execution(0, &[0], Some(&[3, 0, 0]), &[1, 0, 0, 0]);
+        assert_eq!(
+            short.key(&named, caps::QUERY_ATTRIBUTES),
+            long.key_of_any(&named, caps::QUERY_ATTRIBUTES)
+        );
+        short.long();
+        assert_eq!(short.key(&execution(0, &[0], None, &[1, 0, 0, 0]), 0), None);
+        assert_eq!(Types::new(None, 1).key(&execution(0, &[0], Some(LONG), &[1, 0, 0, 0]), 0), None);
+        // NULLs in two bytes, and no parameters at all.
+        let nine = execution(0, &[0, 1], Some(&LONG.repeat(9)), &[1; 32]);
+        let mut types = Types::new(Some(7), 9);
+        assert!(types.key(&nine, 0).is_some() && types.key(&nine, 0) == types.key_of_any(&nine, 0));
+        let none = execution(0, &[], None, &[]);
+        let mut types = Types::new(Some(7), 0);
+        assert!(types.key(&none, 0).is_some() && types.key(&none, 0) == types.key_of_any(&none, 0));
+    }
 }

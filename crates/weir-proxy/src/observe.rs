@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 use weir_model::CloseReason;
 use weir_net::Stream;
+use weir_stats::Timing;
 
 /// Bytes of a user name that are logged. MySQL's names have at most 32 characters; a client that has not logged in may
 /// send thousands.
@@ -20,12 +21,17 @@ impl Session {
         current.ended = if self.to_client.is_empty() { answered_at } else { Instant::now() };
         let client_ns = current.ended.duration_since(current.started).as_nanos() as u64;
         let stats = self.worker.stats();
-        stats.command_done(current.command, client_ns, server_ns, current.bytes_in, current.bytes_out);
+        let (time, bytes_in, bytes_out) = (Timing::new(client_ns), current.bytes_in, current.bytes_out);
+        if client_ns == server_ns && server_ns != 0 {
+            stats.command_answered(current.command, time, bytes_in, bytes_out);
+        } else {
+            stats.command_done(current.command, client_ns, server_ns, bytes_in, bytes_out);
+        }
         if let Some(code) = self.walker.error() {
             stats.server_error(code);
         }
-        self.tally_answered(client_ns, server_ns, whole);
-        self.live_ended(client_ns, self.current.bytes_in, self.current.bytes_out);
+        self.tally_answered(time, server_ns, whole);
+        self.live_ended(client_ns, bytes_in, bytes_out);
     }
 }
 

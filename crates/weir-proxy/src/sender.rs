@@ -34,6 +34,18 @@ pub(crate) struct At<'s> {
 /// The schema of it, and a number that changes with the state.
 pub(crate) type Stand = (Schema, u64);
 
+/// The part of it that may differ from one statement to the next: the schema, and of a session that shares connections the state.
+#[inline]
+pub(crate) fn stand_of<'s>(
+    sharing: &'s Option<Box<Sharing>>,
+    ruled: &'s Ruled,
+) -> (&'s Schema, Option<&'s State>) {
+    match sharing {
+        Some(sharing) => (sharing.wanted.schema(), Some(&sharing.wanted)),
+        None => (&ruled.schema, None),
+    }
+}
+
 /// Where a session is.
 #[inline]
 pub(crate) fn place_of<'s>(sharing: &'s Option<Box<Sharing>>, ruled: &'s Ruled, server: &Backend) -> At<'s> {
@@ -53,10 +65,10 @@ impl Sharing {
 impl Tally {
     /// The sender of the statement at hand, if it is that of the one before.
     #[inline(always)]
-    pub(crate) fn sender(&self, at: At<'_>) -> Option<&Sender> {
-        let print = at.state.map_or(0, State::fingerprint);
-        let (sender, (schema, of)) = self.sender.as_ref()?;
-        (*of == print && same(schema, at.schema)).then_some(sender)
+    pub(crate) fn sender(&self, (schema, state): (&Schema, Option<&State>)) -> Option<&Sender> {
+        let print = state.map_or(0, State::fingerprint);
+        let (sender, (known, of)) = self.sender.as_ref()?;
+        (*of == print && same(known, schema)).then_some(sender)
     }
 }
 
@@ -67,7 +79,7 @@ pub(crate) fn with_sender<R>(
     of: (&Worker, &Identity),
     work: impl FnOnce(&mut Analytics, &Sender) -> R,
 ) -> Option<R> {
-    if tally.sender(at).is_none() {
+    if tally.sender((at.schema, at.state)).is_none() {
         let print = at.state.map_or(0, State::fingerprint);
         tally.sender = sender((at, print), of);
     }

@@ -10,7 +10,7 @@ pub(crate) use crate::executed::Kept;
 use crate::executed::Types;
 use crate::login::Identity;
 use crate::rules::Rules;
-use crate::sender::{At, Stand, place_of, with_sender};
+use crate::sender::{At, Stand, place_of, stand_of, with_sender};
 use crate::session::{Noted, Session};
 use crate::worker::Worker;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ use weir_cache::Refusal;
 use weir_policy::RuleIndex;
 use weir_session::{PinSet, Schema};
 use weir_sql::LexMode;
+use weir_stats::Timing;
+use weir_stats::advice::Sample;
 use weir_stats::digests::{Call, PlainCall, Slot, Source};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
@@ -47,12 +49,10 @@ pub(crate) struct Tally {
     /// The command at hand waits since then, or has waited so long.
     waits_since: Option<Instant>,
     queue_ns: u64,
-    /// The statement that is being prepared.
-    preparing: Option<(Spot, u64)>,
+    /// The statement that is being prepared, and the hash of its text as in [`Types::new`].
+    preparing: Option<(Spot, Option<u64>)>,
     /// What is noted of the statement that the command at hand executes, by the client's id.
     executes: Option<(u32, Noted)>,
-    /// The id of the statement that was executed last.
-    executed: u32,
     /// The schema that is shown of the session.
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
@@ -79,7 +79,6 @@ impl Tally {
             queue_ns: 0,
             preparing: None,
             executes: None,
-            executed: 0,
             shown: Schema::None,
             text: None,
             matched: None,
@@ -160,10 +159,8 @@ impl Tally {
     pub fn prepared(&mut self, noted: Noted, params: u16) -> Kept {
         Kept {
             noted,
-            spot: self.preparing.take(),
-            params,
-            types: Types::default(),
-            is_long: false,
+            types: Types::new(self.preparing.as_ref().and_then(|(_, text)| *text), params),
+            spot: self.preparing.take().map(|(spot, _)| spot),
             has_ahead: false,
         }
     }
@@ -193,8 +190,8 @@ impl Tally {
 
     /// What is noted of the statement with this id, if the command at hand executes it and it was looked for already.
     #[inline]
-    pub fn executes(&mut self, id: u32) -> Option<Noted> {
-        self.executes.take().filter(|(known, _)| *known == id).map(|(_, noted)| noted)
+    pub fn executes(&self, id: u32) -> Option<Noted> {
+        self.executes.filter(|(known, _)| *known == id).map(|(_, noted)| noted)
     }
 
     #[inline]
@@ -215,10 +212,26 @@ impl Tally {
         std::mem::take(&mut self.queue_ns)
     }
 
-    /// When the command at hand has taken so long, as in [`Call::at`].
+    /// When the command at hand has taken so long, as in [`Call::at_ns`].
     #[inline]
-    fn at(&self, total_ns: u64) -> u64 {
-        (self.began_ns + self.started_ns + total_ns) / 1_000_000_000
+    fn at_ns(&self, total_ns: u64) -> u64 {
+        self.began_ns + self.started_ns + total_ns
+    }
+
+    /// Nothing is counted of the statement at hand.
+    #[inline]
+    fn counts_nothing(&mut self) {
+        (self.error, self.source, self.ask) = (None, Source::Server, Ask::No);
+    }
+
+    /// Nothing but the server's answer is to be counted of the statement at hand.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.source == Source::Server
+            && self.error.is_none()
+            && self.queue_ns == 0
+            && self.watch.is_none()
+            && self.text.is_none()
     }
 }
 
@@ -244,24 +257,18 @@ impl Session {
 
     /// The command at hand executes a prepared statement; `whole` is its payload, if it is all there.
     pub(crate) fn tally_execution(&mut self, id: Option<u32>, whole: Option<&[u8]>) {
+        let Some(id) = id.map(|id| self.statements.meant(id)) else { return };
+        let Some(Kept { spot: Some(spot), noted, types, .. }) = self.statements.get_mut(id) else { return };
+        self.tally.executes = Some((id, *noted));
         let flags = self.client_caps;
-        let id = id.map(|id| self.statements.meant(id));
-        let kept = id.and_then(|id| Some((id, self.statements.get_mut(id)?)));
-        let Some((id, Kept { spot: Some((spot, text)), params, noted, types, is_long, .. })) = kept else {
-            return;
-        };
-        (self.tally.executes, self.tally.executed) = (Some((id, *noted)), id);
-        let key = match whole {
-            Some(payload) if spot.is_cacheable() && !*is_long => types.key(*text, payload, *params, flags),
-            _ => None,
-        };
-        let at = place_of(&self.sharing, &self.ruled, &self.server);
-        if let Some(sender) = self.tally.sender(at)
+        let key = whole.and_then(|payload| types.key(payload, flags));
+        if let Some(sender) = self.tally.sender(stand_of(&self.sharing, &self.ruled))
             && let Some(slot) = spot.last(sender)
         {
             (self.tally.slot, self.tally.ask) = (Some(slot), sender.later(key));
             return;
         }
+        let at = place_of(&self.sharing, &self.ruled, &self.server);
         let of = (&*self.worker, &*self.identity);
         let found =
             with_sender((&mut self.tally, at), of, |analytics, sender| analytics.slot(spot, sender, key));
@@ -272,7 +279,7 @@ impl Session {
     pub(crate) fn tally_long_data(&mut self, id: Option<u32>) {
         let id = id.map(|id| self.statements.meant(id));
         if let Some(kept) = id.and_then(|id| self.statements.get_mut(id)) {
-            kept.is_long = true;
+            kept.types.long();
         }
     }
 
@@ -317,65 +324,108 @@ impl Session {
     /// A server has answered; `whole` is all of it, where one read has brought it. Times as in
     /// [`weir_stats::WorkerStats::command_done`].
     #[inline]
-    pub(crate) fn tally_answered(&mut self, total_ns: u64, server_ns: u64, whole: Option<&[u8]>) {
+    pub(crate) fn tally_answered(&mut self, total: Timing, server_ns: u64, whole: Option<&[u8]>) {
+        let total_ns = total.ns();
+        let Some(slot) = self.tally.slot else { return self.tally.counts_nothing() };
+        if !self.tally.is_plain()
+            || server_ns != total_ns
+            || server_ns == 0
+            || !self.walker.ended_rows()
+            || self.walker.error().is_some()
+        {
+            return self.tally_any(slot, (total_ns, server_ns), whole);
+        }
+        let Some(sample) = self.tally_rows(slot, total) else {
+            return self.tally_any(slot, (total_ns, server_ns), whole);
+        };
+        self.tally.ask = Ask::No;
+        if let Some(sample) = sample {
+            self.watch_whole(slot, server_ns, sample, whole);
+        }
+        if let Some(why) = self.worker.shared.query_log.wants(total_ns) {
+            self.log(why, self.call((total_ns, 0, server_ns), None, Source::Server));
+        }
+    }
+
+    /// Counts what most statements are: one that has only rows for its answer, did not wait, and whose client took the answer at once. It is
+    /// returned whether it is in the sample; `None`: its row has gone, and it is not counted.
+    #[inline]
+    fn tally_rows(&self, slot: Slot, time: Timing) -> Option<Option<Sample>> {
+        let ns = time.ns();
+        let plain = PlainCall {
+            time,
+            rows_sent: self.walker.rows(),
+            bytes_in: self.current.bytes_in,
+            bytes_out: self.current.bytes_out,
+            at_ns: self.tally.at_ns(ns),
+        };
+        here(|analytics| {
+            // Where its row has gone, another digest may have its place.
+            if !analytics.count_plain(slot, plain) {
+                return None;
+            }
+            Some(if self.is_outside() { analytics.might_hit(slot, ns, self.tally.ask) } else { None })
+        })?
+    }
+
+    /// Counts any other.
+    #[inline(never)]
+    fn tally_any(&mut self, slot: Slot, (total_ns, server_ns): (u64, u64), whole: Option<&[u8]>) {
         // What the client was told, where Weir has put that in the place of the server's.
         let error = self.tally.error.take().or(self.walker.error());
         let source = std::mem::take(&mut self.tally.source);
         let ask = std::mem::take(&mut self.tally.ask);
-        let Some(slot) = self.tally.slot else { return };
         let might_hit = ask != Ask::No && source == Source::Server && self.is_outside();
         if ask == Ask::No {
             self.advised_of_write();
         }
-        let (bytes_in, bytes_out) = (self.current.bytes_in, self.current.bytes_out);
-        let rows_sent = self.walker.rows();
+        let queue_ns = self.tally.waited();
+        let call = self.call((total_ns + queue_ns, queue_ns, server_ns), error, source);
+        let (counted, sample) = here(|analytics| {
+            // Where its row has gone, another digest may have its place.
+            let counted = analytics.count(slot, call);
+            (counted, (counted && might_hit).then(|| analytics.might_hit(slot, server_ns, ask)).flatten())
+        })
+        .unwrap_or((true, None));
+        if !counted {
+            self.counts_anew(call);
+        }
+        // Asked ahead: what is not logged needs no place in memory.
+        if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
+            self.log(why, call);
+        }
+        self.tally.text = None;
+        if let Some(sample) = sample {
+            self.watch_whole(slot, server_ns, sample, whole);
+        }
+        if self.tally.watch.is_some() {
+            self.watched(slot, server_ns, might_hit);
+        }
+    }
+
+    /// What a server has answered. The times are those of [`Call`], in its order.
+    fn call(
+        &self,
+        (total_ns, queue_ns, server_ns): (u64, u64, u64),
+        error: Option<u16>,
+        source: Source,
+    ) -> Call {
         let rows_affected = match self.walker.ended_rows() || error.is_some() {
             true => 0,
             false => self.walker.ok().affected_rows,
         };
-        let queue_ns = self.tally.waited();
-        let at = self.tally.at(total_ns);
-        let call = || Call {
-            total_ns: total_ns + queue_ns,
+        Call {
+            total_ns,
             queue_ns,
             server_ns,
-            rows_sent,
+            rows_sent: self.walker.rows(),
             rows_affected,
-            bytes_in,
-            bytes_out,
+            bytes_in: self.current.bytes_in,
+            bytes_out: self.current.bytes_out,
             error,
             source,
             saved_ns: 0,
-            at,
-        };
-        let at_once = server_ns == total_ns && server_ns != 0 && rows_affected | queue_ns == 0;
-        let is_plain = at_once && error.is_none() && source == Source::Server;
-        let key = if let Ask::Later(key) = ask { Some(key) } else { None };
-        let mut sample = None;
-        let counted = here(|analytics| {
-            let plain = PlainCall { ns: total_ns, rows_sent, bytes_in, bytes_out, at };
-            let counted = is_plain && analytics.count_plain(slot, plain);
-            // Where its row has gone, another digest may have its place.
-            if might_hit && (counted || !is_plain) {
-                sample = analytics.might_hit(slot, server_ns, key);
-            }
-            counted
-        });
-        if counted == Some(false) {
-            self.counts(slot, call());
-        }
-        // Asked ahead: what is not logged needs no place in memory.
-        if let Some(why) = self.worker.shared.query_log.wants(total_ns + queue_ns) {
-            self.log(why, call());
-        }
-        if self.tally.text.is_some() {
-            self.tally.text = None;
-        }
-        if let Some(sample) = sample {
-            self.watch_whole(sample, whole);
-        }
-        if self.tally.watch.is_some() {
-            self.watched(slot, server_ns, might_hit);
+            at_ns: self.tally.at_ns(total_ns - queue_ns),
         }
     }
 
@@ -393,8 +443,8 @@ impl Session {
         let of = (&*self.worker, &*self.identity);
         let at = place_of(&self.sharing, &self.ruled, &self.server);
         let executes = matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE);
-        let kept = if executes { self.statements.get_mut(self.tally.executed) } else { None };
-        let slot = kept.and_then(|kept| kept.spot.as_mut()).and_then(|(spot, _)| {
+        let kept = self.tally.executes.filter(|_| executes).and_then(|(id, _)| self.statements.get_mut(id));
+        let slot = kept.and_then(|kept| kept.spot.as_mut()).and_then(|spot| {
             with_sender((&mut self.tally, at), of, |analytics, sender| analytics.slot(spot, sender, None).0)
         });
         self.tally.slot = slot.or(self.tally.slot);
@@ -427,7 +477,7 @@ impl Session {
             error,
             source,
             saved_ns,
-            at: tally.at(total_ns),
+            at_ns: tally.at_ns(total_ns),
         };
         if let Some(slot) = tally.slot {
             self.counts(slot, call);

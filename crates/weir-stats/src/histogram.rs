@@ -26,7 +26,16 @@ impl Default for Histogram {
 impl Histogram {
     /// Counts one duration, in nanoseconds.
     pub fn record(&self, ns: u64) {
-        self.buckets[bucket_of(ns)].inc();
+        self.record_timing(Timing::new(ns));
+    }
+
+    /// The same.
+    #[inline]
+    pub fn record_timing(&self, Timing { ns, bucket }: Timing) {
+        // There is none beyond.
+        if let Some(bucket) = self.buckets.get(bucket) {
+            bucket.inc();
+        }
         self.sum_ns.add(ns);
     }
 
@@ -40,6 +49,27 @@ impl Histogram {
     /// See [`HistogramSnapshot::percentile`].
     pub fn percentile(&self, p: f64) -> u64 {
         self.snapshot().percentile(p)
+    }
+}
+
+/// A duration and its bucket: who counts it in several histograms finds that once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    pub(crate) ns: u64,
+    pub(crate) bucket: usize,
+}
+
+impl Timing {
+    /// Of so many nanoseconds.
+    #[inline]
+    pub fn new(ns: u64) -> Self {
+        Self { ns, bucket: bucket_of(ns) }
+    }
+
+    /// Nanoseconds.
+    #[inline]
+    pub fn ns(self) -> u64 {
+        self.ns
     }
 }
 
@@ -138,6 +168,7 @@ impl HistogramSnapshot {
     }
 }
 
+#[inline]
 fn bucket_of(ns: u64) -> usize {
     let exp = 63 - (ns | 1).leading_zeros();
     if exp < MIN_EXP {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use counter::{Counter, Gauge};
-pub use histogram::{Histogram, HistogramSnapshot};
+pub use histogram::{Histogram, HistogramSnapshot, Timing};
 pub use readiness::Readiness;
 pub use render::{Extra, Kind, render};
 pub use totals::{ErrorOrigin, Totals};

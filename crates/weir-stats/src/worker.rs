@@ -3,7 +3,7 @@ use weir_model::{AuthFailure, CloseReason};
 use crate::commands::{self, PerCommand};
 use crate::counter::{Counter, Gauge};
 use crate::error_table::ErrorTable;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Timing};
 
 /// What one worker thread counts. Each method tells of one event; only the worker's own thread calls them.
 ///
@@ -46,6 +46,15 @@ impl WorkerStats {
         if server_ns != 0 {
             self.server_time.record(server_ns);
         }
+        self.bytes(bytes_in, bytes_out);
+    }
+
+    /// The same where both times are this one, and not 0.
+    #[inline]
+    pub fn command_answered(&self, command: u8, time: Timing, bytes_in: u64, bytes_out: u64) {
+        self.commands.0[commands::slot(command)].inc();
+        self.client_time.record_timing(time);
+        self.server_time.record_timing(time);
         self.bytes(bytes_in, bytes_out);
     }
 

@@ -91,6 +91,7 @@ impl Desk {
     }
 
     /// Takes what a worker has counted, if its line is still there.
+    #[cold]
     pub(super) fn tell(&self, gate: &mut Gate) {
         let (calls, server_ns) = (std::mem::take(&mut gate.calls), std::mem::take(&mut gate.server_ns));
         let Some((at, serial)) = gate.line.filter(|_| calls > 0) else { return };
@@ -129,7 +130,8 @@ impl Desk {
             }
         };
         let Some(at) = at else {
-            (gate.line, gate.shift, gate.hot) = (Some(NOWHERE), 0, None);
+            (gate.line, gate.hot) = (Some(NOWHERE), None);
+            gate.follow(0);
             return Sure::default();
         };
         let State { lines, keys, .. } = &mut *state;

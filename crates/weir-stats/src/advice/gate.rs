@@ -20,7 +20,8 @@ pub(super) struct Gate {
     row: u64,
     /// The line's place and serial number at the desk.
     pub line: Option<(u32, u64)>,
-    pub shift: u32,
+    /// The greatest key of the sample.
+    most: u64,
     pub hot: Option<Arc<HotKeys>>,
     /// What was counted since the desk was told.
     pub calls: u64,
@@ -33,14 +34,20 @@ const NO_ROW: u64 = u64::MAX;
 
 impl Default for Gate {
     fn default() -> Self {
-        Self { row: NO_ROW, line: None, shift: 0, hot: None, calls: 0, server_ns: 0, subject: None }
+        Self { row: NO_ROW, line: None, most: u64::MAX, hot: None, calls: 0, server_ns: 0, subject: None }
     }
 }
 
 impl Gate {
-    #[inline]
+    /// Whether it is told for the first time that so many of a key's first bits are 0 in the sample.
+    pub fn follow(&mut self, shift: u32) -> bool {
+        let most = u64::MAX.checked_shr(shift).unwrap_or(0);
+        std::mem::replace(&mut self.most, most) != most
+    }
+
+    #[inline(always)]
     fn watches(&self, key: u64) -> bool {
-        key.leading_zeros() >= self.shift || self.hot.as_ref().is_some_and(|hot| hot.contains(key))
+        key <= self.most || self.hot.as_ref().is_some_and(|hot| hot.contains(key))
     }
 }
 
@@ -104,31 +111,24 @@ impl Gates {
         skips
     }
 
-    /// An execution was answered by the server that the cache might have answered. With `key`, whether it is to be watched.
-    #[inline]
-    pub fn count(
-        &mut self,
-        slot: Slot,
-        server_ns: u64,
-        key: Option<u64>,
-        subject: impl FnOnce() -> Option<(Arc<DigestText>, Arc<Origin>)>,
-    ) -> Option<Sample> {
-        if let Some(gate) = self.gates.get_mut(slot.index())
-            && gate.row == slot.serial()
-        {
-            gate.calls += 1;
-            gate.server_ns += server_ns;
-            if gate.calls == TOLD_AT {
-                self.desk.tell(gate);
-            }
-            return key.filter(|key| gate.watches(*key)).map(|key| Sample { key });
+    /// An execution was answered by the server that the cache might have answered. With `key`, whether it is to be watched. `None`: the
+    /// first of its row, which is not counted yet.
+    #[inline(always)]
+    pub fn count(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Option<Sample>> {
+        let gate = self.gates.get_mut(slot.index()).filter(|gate| gate.row == slot.serial())?;
+        gate.calls += 1;
+        gate.server_ns += server_ns;
+        if gate.calls == TOLD_AT {
+            self.desk.tell(gate);
         }
-        self.begin(slot, server_ns, subject());
-        key.map(|key| Sample { key })
+        match key {
+            Some(key) if gate.watches(key) => Some(Some(Sample { key })),
+            _ => Some(None),
+        }
     }
 
-    #[cold]
-    fn begin(&mut self, slot: Slot, server_ns: u64, subject: Option<(Arc<DigestText>, Arc<Origin>)>) {
+    /// Counts the first execution of a row, whose statement and sender `subject` is. It is watched.
+    pub fn begin(&mut self, slot: Slot, server_ns: u64, subject: Option<(Arc<DigestText>, Arc<Origin>)>) {
         if self.gates.len() <= slot.index() {
             self.gates.resize_with(slot.index() + 1, Gate::default);
         }

@@ -212,8 +212,7 @@ impl Growing {
 
     /// Lets a worker know which keys are watched.
     pub fn tell(&self, gate: &mut Gate) {
-        if gate.shift != self.shift {
-            gate.shift = self.shift;
+        if gate.follow(self.shift) {
             gate.hot.clone_from(&self.told_hot);
         }
     }

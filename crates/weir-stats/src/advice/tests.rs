@@ -48,7 +48,10 @@ impl Bench {
         let sample = sample.filter(|sample| !self.gates.skips(*sample, self.now, floor_us));
         let server_ns = step.took_us * 1_000;
         let Self { gates, writer, slot, .. } = self;
-        assert_eq!(gates.count(*slot, server_ns, None, || writer.named(*slot)), None);
+        match gates.count(*slot, server_ns, None) {
+            Some(sample) => assert_eq!(sample, None),
+            None => gates.begin(*slot, server_ns, writer.named(*slot)),
+        }
         if let Some(sample) = sample {
             let seen = Seen {
                 key: sample.key,

@@ -1,3 +1,5 @@
+use crate::Timing;
+
 /// Who has answered a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
@@ -33,8 +35,8 @@ pub struct Call {
     pub source: Source,
     /// What the server took for the answer that the cache has given.
     pub saved_ns: u64,
-    /// When, in seconds since the tables were made.
-    pub at: u64,
+    /// When, in nanoseconds since the tables were made.
+    pub at_ns: u64,
 }
 
 /// What most statements are: one that did not wait, that a server has answered without an error and without writing, and whose
@@ -42,10 +44,10 @@ pub struct Call {
 #[derive(Debug, Clone, Copy)]
 pub struct PlainCall {
     /// [`Call::total_ns`] and [`Call::server_ns`], which is not 0.
-    pub ns: u64,
+    pub time: Timing,
     /// As in [`Call`].
     pub rows_sent: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    pub at: u64,
+    pub at_ns: u64,
 }

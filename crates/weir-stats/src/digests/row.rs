@@ -18,6 +18,9 @@ const SAMPLE_MAX: usize = 1024;
 /// Error codes that a row counts by themselves; what comes after them is counted as code 0.
 const CODES_MAX: usize = 16;
 
+/// Nanoseconds of a second.
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
+
 /// A digest, as far as it is kept.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct DigestText {
@@ -58,7 +61,7 @@ pub(super) struct Counts {
     saved_ns: Counter,
     misses: Counter,
     by_weir: Counter,
-    last_seen: Counter,
+    last_seen_ns: Counter,
     /// Where both times are the same: neither did the statement wait, nor was the client waited for.
     both: Spread,
     total: Spread,
@@ -93,12 +96,12 @@ impl Default for Rare {
 impl Counts {
     #[inline(always)]
     pub fn add_plain(&self, call: PlainCall) {
-        self.add_answer(call.rows_sent, (call.bytes_in, call.bytes_out), call.at);
-        self.both.record(call.ns);
+        self.add_answer(call.rows_sent, (call.bytes_in, call.bytes_out), call.at_ns);
+        self.both.record_timing(call.time);
     }
 
     pub fn add(&self, call: Call) {
-        self.add_answer(call.rows_sent, (call.bytes_in, call.bytes_out), call.at);
+        self.add_answer(call.rows_sent, (call.bytes_in, call.bytes_out), call.at_ns);
         if call.server_ns == call.total_ns && call.server_ns != 0 {
             self.both.record(call.total_ns);
         } else {
@@ -111,12 +114,12 @@ impl Counts {
     }
 
     #[inline(always)]
-    fn add_answer(&self, rows_sent: u64, (bytes_in, bytes_out): (u64, u64), at: u64) {
+    fn add_answer(&self, rows_sent: u64, (bytes_in, bytes_out): (u64, u64), at_ns: u64) {
         self.calls.inc();
         self.bytes_in.add(bytes_in);
         self.bytes_out.add(bytes_out);
         self.rows_sent.add(rows_sent);
-        self.last_seen.set(at);
+        self.last_seen_ns.set(at_ns);
     }
 
     #[inline(never)]
@@ -190,7 +193,7 @@ impl Counts {
         sums.saved_ns += self.saved_ns.get();
         sums.misses += self.misses.get();
         sums.by_weir += self.by_weir.get();
-        sums.seen(first_seen, self.last_seen.get());
+        sums.seen(first_seen, self.last_seen_ns.get() / SECOND_NS);
         for (of, sum) in [(&self.total, &mut sums.total), (&self.server, &mut sums.server)] {
             of.add_to(sum);
             self.both.add_to(sum);
@@ -243,7 +246,7 @@ impl Row {
     ) -> Self {
         let sample = sample[..sample.len().min(SAMPLE_MAX)].into();
         let counts = Counts::default();
-        counts.last_seen.set(first_seen);
+        counts.last_seen_ns.set(first_seen * SECOND_NS);
         let looked_at = Counter::default();
         Self { serial, digest, origin, origin_number, sample, first_seen, looked_at, counts }
     }

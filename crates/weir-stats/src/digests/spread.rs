@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::counter::Counter;
-use crate::histogram::{HistogramSnapshot, MAX_EXP, MIN_EXP, SUB_BITS, SUBS};
+use crate::histogram::{HistogramSnapshot, MAX_EXP, MIN_EXP, SUBS, Timing};
 
 /// Powers of two that share a piece of memory.
 const OCTAVES: usize = 2;
@@ -20,15 +20,14 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    #[inline]
     pub fn record(&self, ns: u64) {
+        self.record_timing(Timing::new(ns));
+    }
+
+    #[inline]
+    pub fn record_timing(&self, Timing { ns, bucket }: Timing) {
         self.sum_ns.add(ns);
-        let exp = 63 - (ns | 1).leading_zeros();
-        if exp < MIN_EXP {
-            return self.below.inc();
-        }
-        let sub = (ns >> (exp - SUB_BITS)) as usize % SUBS;
-        let bucket = (exp - MIN_EXP) as usize * SUBS + sub;
+        let Some(bucket) = bucket.checked_sub(1) else { return self.below.inc() };
         let Some(piece) = self.pieces.get(bucket / BUCKETS) else { return self.above.inc() };
         let piece = match piece.get() {
             Some(piece) => piece,

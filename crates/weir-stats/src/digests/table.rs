@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use super::row::{Counts, DigestText, Origin, Row};
+use super::row::{Counts, DigestText, Origin, Row, SECOND_NS};
 use super::sums::Sums;
 use super::writer::Slot;
 use super::{Call, Usage};
@@ -88,7 +88,7 @@ impl Table {
     pub(super) fn count_other(&self, call: Call) {
         let counts = Counts::default();
         counts.add(call);
-        counts.add_to(&mut self.shelf.lock().other, call.at);
+        counts.add_to(&mut self.shelf.lock().other, call.at_ns / SECOND_NS);
     }
 
     pub(super) fn pinned_other(&self, reasons: u64) {

@@ -49,7 +49,7 @@ fn call(total_ns: u64) -> Call {
         rows_sent: 1,
         bytes_in: 10,
         bytes_out: 100,
-        at: 5,
+        at_ns: 5_000_000_000,
         ..Call::default()
     }
 }
@@ -62,7 +62,7 @@ fn a_row_holds_what_was_counted() {
         Call { error: Some(1062), source: Source::Miss, ..call(900) },
         Call { error: Some(1062), source: Source::Refused(5), ..call(2_000_000) },
         Call { source: Source::Hit, server_ns: 0, ..call(1 << 50) },
-        Call { source: Source::Weir, server_ns: 0, at: 9, ..call(0) },
+        Call { source: Source::Weir, server_ns: 0, at_ns: 9_999_999_999, ..call(0) },
     ];
     calls.iter().for_each(|call| desk.count(1, call));
     let slot = desk.slot(1, "app");

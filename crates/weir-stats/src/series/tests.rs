@@ -189,7 +189,7 @@ fn call(total_ns: u64) -> Call {
         rows_sent: 1,
         bytes_in: 10,
         bytes_out: 100,
-        at: 5,
+        at_ns: 5_000_000_000,
         ..Call::default()
     }
 }
