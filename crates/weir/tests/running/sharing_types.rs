@@ -72,11 +72,11 @@ async fn elsewhere(holder: &mut Client) {
 #[tokio::test]
 async fn p35_a_statement_prepared_again_has_nothing_of_the_types_of_the_one_before() {
     for (flavor, server) in &both() {
-        database(server, "sh_again", &[]).await;
+        database(server, "sh_types_again", &[]).await;
         for reset in [false, true] {
             let at = format!("{flavor:?} reset: {reset}");
             let weir = sharing(server, 2, "", "");
-            let [mut one, mut holder] = clients(&weir, "sh_again").await;
+            let [mut one, mut holder] = clients(&weir, "sh_types_again").await;
             bound_and_gone(&mut one, &mut holder, reset).await;
             let id = one.prepare("SELECT HEX(?)").await.unwrap().id;
             elsewhere(&mut holder).await;
