@@ -6,7 +6,7 @@ mod peer;
 mod refusals;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
@@ -16,6 +16,8 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use weir_auth::token_hash;
 use weir_model::{Role, Token};
 
@@ -30,6 +32,11 @@ pub const AUDIT: &str = "audit";
 
 /// The target of the lines about requests that were not let in. They are let through at every level.
 pub const REFUSED: &str = "refused";
+
+/// Changes that may be under way, or wait with their lines for a place in the log. Each that waits keeps a thread.
+const CHANGES: usize = 32;
+/// How long a change waits to begin where there are so many, and its answer for its line.
+const LOG_WAIT: Duration = Duration::from_secs(5);
 
 /// Who is let in, with what role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,13 +53,15 @@ pub struct Access {
     own_uid: u32,
     failures: Mutex<Failures>,
     refusals: Refusals,
+    changes: Arc<Semaphore>,
 }
 
 impl Access {
     pub fn new(tokens: Vec<Token>) -> Arc<Self> {
         let own_uid = rustix::process::geteuid().as_raw();
         let (failures, refusals) = (Mutex::default(), Refusals::default());
-        Arc::new(Self { tokens: ArcSwap::from_pointee(tokens), own_uid, failures, refusals })
+        let changes = Arc::new(Semaphore::new(CHANGES));
+        Arc::new(Self { tokens: ArcSwap::from_pointee(tokens), own_uid, failures, refusals, changes })
     }
 
     /// Requests that were refused since the start, by the word of the reason.
@@ -144,6 +153,10 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
     if !changes {
         return next.run(request).await;
     }
+    let Ok(Ok(change)) = timeout(LOG_WAIT, Arc::clone(&access.changes).acquire_owned()).await else {
+        let why = "nothing was changed: Weir's log takes no line about it, for nobody reads standard error, or its disk hangs";
+        return refused(ApiError::new(Code::LogFull, why));
+    };
     // In a task of its own: who hangs up meanwhile takes back neither the change nor its line in the log.
     let done = tokio::spawn(async move {
         // What panics has its line too.
@@ -152,9 +165,12 @@ pub(crate) async fn check(State(access): State<Arc<Access>>, request: Request, n
             Err(_) => (String::new(), a_bug()),
         };
         let answered = Answered::of(&response);
-        // It waits where the log is full, and nobody else may wait with it.
-        let line = move || audit(&caller, &peer, (&method, &path), &said, answered);
-        let _ = tokio::task::spawn_blocking(line).await;
+        // It waits where the log is full, and nobody else may wait with it, nor the answer for ever: the change is in force.
+        let line = move || {
+            audit(&caller, &peer, (&method, &path), &said, answered);
+            drop(change);
+        };
+        let _ = timeout(LOG_WAIT, tokio::task::spawn_blocking(line)).await;
         response
     });
     done.await.unwrap_or_else(|_| a_bug())

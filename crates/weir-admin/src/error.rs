@@ -79,6 +79,8 @@ pub enum Code {
     SendsBinlog,
     /// There is no history, or it cannot be read now.
     NoHistory,
+    /// The log takes no line about a change, so it is not made.
+    LogFull,
     /// A bug of Weir.
     Internal,
 }
@@ -102,7 +104,7 @@ impl Code {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BadRule | Self::NotReloaded => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::NoHistory => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoHistory | Self::LogFull => StatusCode::SERVICE_UNAVAILABLE,
             Self::FileNotWritten | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -136,6 +138,7 @@ impl Code {
             Self::UnknownSession => "unknown_session",
             Self::SendsBinlog => "sends_binlog",
             Self::NoHistory => "no_history",
+            Self::LogFull => "log_full",
             Self::Internal => "internal",
         }
     }

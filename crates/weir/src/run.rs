@@ -37,6 +37,8 @@ const COSTLY_RETRY: Duration = Duration::from_secs(30);
 
 /// How long a reload waits for its line in the log.
 const LINE: Duration = Duration::from_secs(1);
+/// How long the end waits for the query log's last lines, which has a limit of its own.
+const STOP_LOG: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether the last client has gone while draining.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
@@ -265,7 +267,8 @@ impl Running {
         let _ = timeout(Duration::from_secs(2), joined).await;
         let log = self.log;
         let written = tokio::task::spawn_blocking(move || log.stop());
-        let _ = written.await;
+        // No thread may be free to do it.
+        let _ = timeout(STOP_LOG, written).await;
         self.stop_admin.send_replace(true);
         if let Some(history) = self.history.take() {
             // A disk that hangs does not keep the process.

@@ -76,6 +76,21 @@ async fn every_route_asks_every_role() {
     assert!(seen.iter().all(|seen| *seen > 0), "{seen:?}");
 }
 
+/// Where the log takes no lines, changes are refused before they are made, and what changes nothing is answered.
+#[tokio::test(start_paused = true)]
+async fn no_change_is_made_that_the_log_has_no_room_for() {
+    let access = crate::testing::access();
+    let router = router(&access);
+    let operate = token(Role::Operate);
+    let wipe = async || ask(&router, "POST", "/api/v1/cache/wipe", Some(&operate), "{\"all\":true}").await;
+    let waiting = Arc::clone(&access.changes).acquire_many_owned(CHANGES as u32).await.unwrap();
+    assert_eq!(wipe().await, (503, "log_full".to_owned()));
+    assert_eq!(ask(&router, "GET", "/api/v1/cache", Some(&operate), "").await.0, 200);
+    drop(waiting);
+    assert_eq!(wipe().await.0, 200);
+    assert_eq!(access.changes.available_permits(), CHANGES);
+}
+
 #[tokio::test]
 async fn what_is_not_known_needs_most() {
     for (method, path) in [

@@ -86,7 +86,7 @@ pub fn path(name: &str) -> String {
 }
 
 fn list(rules: &RuleTable) -> String {
-    if rules.total == 0 {
+    if rules.total == 0 && rules.rules.is_empty() {
         return "no rules: everything goes to the server\n".to_owned();
     }
     let header = [&["rule", "match", "does", ">matched", "last match"][..], &COUNTS].concat();
