@@ -183,7 +183,7 @@ impl Analytics {
         origin.hash(&mut hasher);
         hasher.write_u64(dialect);
         let mut bytes = Vec::new();
-        if state.is_some_and(|state| state.put_results_key(&mut bytes)) {
+        if state.and_then(|state| state.put_results_key(&mut bytes)).is_some() {
             hasher.write(&bytes);
         }
         let salt = (!is_system_schema(&origin.schema)).then(|| hasher.finish());

@@ -164,8 +164,8 @@ impl Ruled {
     pub fn ordered(&mut self, shared: &Shared) {
         let running = || Box::new(Running::without_rules(&shared.rules.load()));
         let running = self.running.get_or_insert_with(running);
-        // Its troubles are told of anew.
-        (running.ordered, running.failures) = (true, 0);
+        // It is tried as often as at first, and its troubles are told of anew.
+        (running.ordered, running.tries, running.failures) = (true, 0, 0);
     }
 
     /// Whether a KILL of a statement may still come to the connection.

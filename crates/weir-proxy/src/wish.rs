@@ -357,10 +357,8 @@ impl Session {
             return Some(*id);
         }
         let mut bytes = Vec::new();
-        let id = match sharing.wanted.put_results_key(&mut bytes) {
-            true => self.worker.shared.results.number(&bytes)?,
-            false => return None,
-        };
+        let variables = sharing.wanted.put_results_key(&mut bytes)?;
+        let id = self.worker.shared.results.number(bytes.split_at(variables))?;
         sharing.cache.results = Some((sharing.wanted.clone(), id));
         Some(id)
     }

@@ -272,10 +272,11 @@ impl State {
 
     /// Appends what answers depend on, apart from the statement and the data: the schema, the collations of columns and of text
     /// parameters, and every variable but the few that no read depends on ([`Variable::affects_results`]), in a form that is equal only for
-    /// equal values. User variables are not in it: a statement must name those it depends on. False, with `out` as it was: something is unknown.
-    pub fn put_results_key(&self, out: &mut Vec<u8>) -> bool {
+    /// equal values. User variables are not in it: a statement must name those it depends on. Returns where the variables begin, which most
+    /// sessions have alike; `None`, with `out` as it was: something is unknown.
+    pub fn put_results_key(&self, out: &mut Vec<u8>) -> Option<usize> {
         if !self.is_known() {
-            return false;
+            return None;
         }
         let schema = match &self.schema {
             Schema::Known(name) => Some(&**name),
@@ -291,11 +292,12 @@ impl State {
                 _ => out.push(0),
             }
         }
+        let variables = out.len();
         for v in self.base.present().iter().filter(|v| v.affects_results()) {
             out.push(v.index() as u8);
             put_part(out, self.get(v).flatten());
         }
-        true
+        Some(variables)
     }
 
     pub(crate) fn value(&self, v: Variable) -> Option<&Value> {
