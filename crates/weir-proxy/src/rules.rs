@@ -273,11 +273,11 @@ impl WorkerRules {
         Self { rules: Arc::new(Rules::none()), set: RuleSet::empty(), server: (ServerFamily::MySql, 0) }
     }
 
-    /// Takes over what is in force now, for this server; true where that is something else than before.
+    /// Takes over what is in force now, for this server; true where there are other rules than before.
     #[inline]
     pub fn follow(&mut self, rules: &Arc<Rules>, server: (ServerFamily, u32)) -> bool {
-        let new = self.rules.generation != rules.generation || self.server != server;
-        if new {
+        let new = self.rules.generation != rules.generation;
+        if new || self.server != server {
             self.set = rules.set_for(server.0, server.1);
             (self.rules, self.server) = (Arc::clone(rules), server);
         }
