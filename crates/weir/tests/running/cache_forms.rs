@@ -18,11 +18,7 @@ fn unnumbered(mut response: Response) -> Response {
 async fn an_answer_from_memory_is_the_same_over_every_link() {
     let folder = tempfile::tempdir().unwrap();
     let certs = Certs::generate(folder.path()).unwrap();
-    let tls = format!(
-        "[tls]\ncert = \"{}\"\nkey = \"{}\"\n",
-        certs.server_cert.display(),
-        certs.server_key.display()
-    );
+    let tls = tls_section(&certs);
     // A few bytes, more than one read brings, and more than one packet.
     let statements = [
         "SELECT v FROM t WHERE id=1",

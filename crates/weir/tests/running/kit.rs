@@ -230,3 +230,9 @@ pub fn lenenc_text(text: &str) -> Vec<u8> {
     weir_testkit::client::bytes::put_lenenc_bytes(&mut out, text.as_bytes());
     out
 }
+
+/// The section with which Weir shows these certificates to clients.
+pub fn tls_section(certs: &weir_testkit::certs::Certs) -> String {
+    let (cert, key) = (certs.server_cert.display(), certs.server_key.display());
+    format!("[tls]\ncert = \"{cert}\"\nkey = \"{key}\"\n")
+}

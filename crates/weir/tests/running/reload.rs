@@ -61,11 +61,7 @@ async fn a_renewed_certificate_is_shown_after_a_reload() {
     let server = server(Flavor::MySql);
     let folder = tempfile::tempdir().unwrap();
     let certs = Certs::generate(folder.path()).unwrap();
-    let tls = format!(
-        "[tls]\ncert = \"{}\"\nkey = \"{}\"\n",
-        certs.server_cert.display(),
-        certs.server_key.display()
-    );
+    let tls = tls_section(&certs);
     let text = config(&server.addr().to_string(), &tls);
     let mut weir = Weir::config(text.clone()).start().unwrap();
     let old_ca = folder.path().join("old-ca.pem");
