@@ -107,11 +107,12 @@ pub(crate) const LISTED: usize = {
 
 #[rustfmt::skip]
 const BEFORE_PAREN: &[&str] = &[
-    "all", "and", "any", "as", "between", "binary", "by", "case", "char", "decimal", "distinct",
+    "all", "and", "any", "as", "between", "binary", "by", "case", "char", "decimal", "delete", "distinct",
     "distinctrow", "div", "double", "else", "except", "exists", "float", "from", "group", "having", "in",
     "index", "intersect", "interval", "is", "join", "json_table", "key", "like", "limit", "match", "mod",
     "not", "numeric", "on", "or", "over", "partition", "regexp", "rlike", "row", "select", "some",
-    "straight_join", "then", "union", "using", "values", "varbinary", "varchar", "when", "where", "xor",
+    "straight_join", "then", "union", "update", "using", "values", "varbinary", "varchar", "when", "where",
+    "xor",
 ];
 
 #[rustfmt::skip]

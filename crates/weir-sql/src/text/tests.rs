@@ -200,7 +200,9 @@ fn nearly_plain() -> impl Strategy<Value = String> {
         "INSERT INTO t ",
         "REPLACE t ",
         "UPDATE t SET ",
+        "UPDATE ",
         "DELETE FROM t ",
+        "DELETE ",
         "",
     ];
     let known: Vec<String> = crate::words::spellings().iter().map(|word| word.to_lowercase()).collect();
