@@ -100,8 +100,8 @@ pub struct CacheCounts {
     pub waits: u64,
     /// `hits` as a share of `hits`, `misses` and `waits`, 0 to 1; null before the first.
     pub hit_ratio: Option<f64>,
-    /// Time that the server took for the answers that were then served from the cache, for each hit what it took when the answer was
-    /// stored: it goes by what the misses took, however few.
+    /// Time that the server took for the answers that were then served from the cache: for each hit what it took when the answer was
+    /// stored, or what is usual where that was much longer.
     pub saved_seconds: f64,
     /// Bytes of packets served from the cache.
     pub hit_bytes: u64,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::entry::{Answer, Entry, Freshness, Kind, Terms, least_size};
 use crate::flight::{Flight, Ticket, Waiting};
@@ -147,13 +147,13 @@ impl Cache {
         match state.serve(ask, now) {
             Some((entry, freshness)) => {
                 let renew = freshness == Freshness::Soft && state.flight(&ask.key).is_none();
-                let ticket = renew.then(|| self.begin(&mut state, ask, now));
+                let ticket = renew.then(|| self.begin(&mut state, ask, Some(entry.server_time()), now));
                 drop(state);
                 self.found(counts.then_some(place), ask, entry, ticket)
             }
             None => {
-                let dead = state.remove_dead(&ask.key, now);
-                let lookup = self.missed(&mut state, ask, now);
+                let (before, dead) = state.take_dead(&ask.key, now);
+                let lookup = self.missed(&mut state, ask, before, now);
                 part.weigh(&mut state);
                 drop(state);
                 self.inner.buried(place, dead.as_ref());
@@ -176,7 +176,7 @@ impl Cache {
     ) -> Lookup {
         let rule = ask.scope.rule();
         if let Some(place) = counted {
-            let micros = u64::try_from(entry.about().server_time.as_micros()).unwrap_or(u64::MAX);
+            let micros = u64::try_from(entry.server_time().as_micros()).unwrap_or(u64::MAX);
             rule.often(place, Often::Hits, 1);
             rule.often(place, Often::HitBytes, entry.packets().len() as u64);
             rule.often(place, Often::SavedMicros, micros);
@@ -190,19 +190,20 @@ impl Cache {
         }
     }
 
-    fn missed(&self, state: &mut State, ask: &Ask<'_>, now: Instant) -> Lookup {
+    fn missed(&self, state: &mut State, ask: &Ask<'_>, before: Option<Duration>, now: Instant) -> Lookup {
         let Some(flight) = state.flight(&ask.key).filter(|f| f.serves(ask, now)) else {
-            return Lookup::Miss(self.begin(state, ask, now));
+            return Lookup::Miss(self.begin(state, ask, before, now));
         };
         let (flight, id) = (Arc::clone(flight), flight.join(ask.terms));
         let (inner, scope) = (Arc::clone(&self.inner), Arc::clone(ask.scope));
         Lookup::Wait(Waiting { inner, flight, scope, terms: ask.terms, id, done: false })
     }
 
-    /// Begins a flight. If there is one that began too early for this session, the new one is nobody's to wait for.
-    fn begin(&self, state: &mut State, ask: &Ask<'_>, now: Instant) -> Ticket {
+    /// Begins a flight. If there is one that began too early for this session, the new one is nobody's to wait for. `before`: what
+    /// the answer that was stored last has counted for.
+    fn begin(&self, state: &mut State, ask: &Ask<'_>, before: Option<Duration>, now: Instant) -> Ticket {
         let (inner, key) = (Arc::clone(&self.inner), &ask.key);
-        let flight = Flight::new(key.bytes, key.hash, ask.scope, now, &inner.budget);
+        let flight = Flight::new(key.bytes, key.hash, (ask.scope, before), now, &inner.budget);
         if state.flight(key).is_none() {
             state.add_flight(Arc::clone(&flight));
         }

@@ -52,7 +52,7 @@ pub struct About {
     pub form: u32,
     /// [`crate::ResultHash`] of what must not differ; compared by verification.
     pub hash: u64,
-    /// How long the server took, which a hit saves. At most 71 minutes are kept.
+    /// What a hit saves the server, as [`crate::Ticket::saves`] tells. At most 71 minutes are kept.
     pub server_time: Duration,
 }
 
@@ -204,8 +204,13 @@ impl Entry {
             status: self.head().status,
             form: self.head().form,
             hash: self.head().hash,
-            server_time: Duration::from_micros(self.head().server_micros.into()),
+            server_time: self.server_time(),
         }
+    }
+
+    /// As in [`About`].
+    pub fn server_time(&self) -> Duration {
+        Duration::from_micros(self.head().server_micros.into())
     }
 
     /// The rule, the digest, the tables.

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -37,6 +37,8 @@ pub(crate) struct Flight {
     pub(crate) scope: Arc<Scope>,
     /// When the first who leads began: what this flight brings is not older.
     pub(crate) began: Instant,
+    /// What each hit of the answer that was stored last has counted for.
+    before: Option<Duration>,
     waiters: Mutex<Waiters>,
 }
 
@@ -67,7 +69,7 @@ impl Flight {
     pub(crate) fn new(
         key: &[u8],
         hash: u64,
-        scope: &Arc<Scope>,
+        (scope, before): (&Arc<Scope>, Option<Duration>),
         began: Instant,
         budget: &Arc<Budget>,
     ) -> Arc<Self> {
@@ -79,6 +81,7 @@ impl Flight {
             hash,
             scope: Arc::clone(scope),
             began,
+            before,
             waiters: Mutex::new(waiters),
         })
     }
@@ -166,6 +169,15 @@ impl Ticket {
     /// Replaces what the answer is about, when more is known than at the lookup.
     pub fn set_scope(&mut self, scope: Arc<Scope>) {
         self.scope = scope;
+    }
+
+    /// What each hit of the answer saves the server, for [`About::server_time`](crate::About): what this run took, unless that is much
+    /// longer than such runs take. Then it is `usual`, which hardly one of them exceeds, or twice what the answer that was stored
+    /// before this one counted for, whichever is more: one slow run would otherwise count with each hit.
+    pub fn saves(&self, took: Duration, usual: Option<Duration>) -> Duration {
+        let before = self.flight.before.filter(|before| !before.is_zero());
+        let most = usual.max(before.map(|before| before.saturating_mul(2)));
+        most.map_or(took, |most| took.min(most))
     }
 
     /// Says that there is nothing to store. [`DropReason::NotCacheable`] and [`DropReason::TooLarge`] can be said

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use foldhash::quality::FixedState;
 use hashbrown::HashTable;
@@ -283,10 +283,18 @@ impl State {
         Some((entry, freshness))
     }
 
-    pub(crate) fn remove_dead(&mut self, key: &Key<'_>, now: Instant) -> Option<Arc<Entry>> {
-        let (id, entry) = self.store.find(key.hash, key.bytes, Kind::Answer)?;
-        entry.is_dead(now).then_some(())?;
-        self.store.remove(id)
+    /// For who finds nothing to be served: what the answer that is stored has counted for, and the answer itself where it is too old for
+    /// anybody; then it is stored no more.
+    pub(crate) fn take_dead(
+        &mut self,
+        key: &Key<'_>,
+        now: Instant,
+    ) -> (Option<Duration>, Option<Arc<Entry>>) {
+        let Some((id, entry)) = self.store.find(key.hash, key.bytes, Kind::Answer) else {
+            return (None, None);
+        };
+        let (before, is_dead) = (entry.server_time(), entry.is_dead(now));
+        (Some(before), if is_dead { self.store.remove(id) } else { None })
     }
 
     pub(crate) fn flight(&self, key: &Key<'_>) -> Option<&Arc<Flight>> {

@@ -321,6 +321,11 @@ impl Analytics {
         self.writer.count_plain(slot, call)
     }
 
+    /// As [`Writer::usual_ns`].
+    pub fn usual_ns(&self, slot: Slot, server_ns: u64) -> Option<u64> {
+        self.writer.usual_ns(slot, server_ns)
+    }
+
     /// Counts what has no row any more.
     pub fn count_other(&self, call: Call) {
         self.writer.count_other(call);

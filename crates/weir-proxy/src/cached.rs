@@ -172,7 +172,7 @@ impl Session {
             false => look(shared.cache(), &ask, (&wish.judged.experience, chance), now),
         };
         // Who has waited first has spared the server nothing.
-        let saved = |entry: &Entry| if waited { Duration::ZERO } else { entry.about().server_time };
+        let saved = |entry: &Entry| if waited { Duration::ZERO } else { entry.server_time() };
         match found {
             Lookup::Hit(entry) => {
                 let sampled = self.is_sampled(&wish, &entry);

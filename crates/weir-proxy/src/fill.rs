@@ -1,6 +1,7 @@
 //! What becomes of an answer that is to be kept: it is gathered while it passes, and stored when everything is known that a
 //! client may ask after it.
 
+use crate::analytics::here;
 use crate::doing::Doing;
 use crate::foreign::Foreign;
 use crate::judged::{Names, Reads};
@@ -220,8 +221,16 @@ impl Session {
             status: flags,
             form: 0,
             hash: 0,
-            server_time: filling.sent.map_or(Duration::ZERO, |sent| answered_at.duration_since(sent)),
+            server_time: self.saves(filling, answered_at),
         })
+    }
+
+    /// What a hit of this answer saves the server. In shadow mode each run counts for itself.
+    fn saves(&self, filling: &Filling, answered_at: Instant) -> Duration {
+        let took = filling.sent.map_or(Duration::ZERO, |sent| answered_at.duration_since(sent));
+        let To::Store(ticket) = &filling.to else { return took };
+        let usual = |slot| here(|analytics| analytics.usual_ns(slot, took.as_nanos() as u64)).flatten();
+        ticket.saves(took, self.tally.slot().and_then(usual).map(Duration::from_nanos))
     }
 
     /// Whether an answer waits for what must be asked before it is stored.

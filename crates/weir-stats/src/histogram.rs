@@ -109,6 +109,12 @@ impl HistogramSnapshot {
         }
     }
 
+    /// Counts one duration, in nanoseconds.
+    pub(crate) fn record(&mut self, ns: u64) {
+        self.add_bucket(bucket_of(ns), 1);
+        self.add_sum(ns);
+    }
+
     pub(crate) fn add_sum(&mut self, ns: u64) {
         self.sum_ns = self.sum_ns.wrapping_add(ns);
     }
@@ -139,6 +145,19 @@ impl HistogramSnapshot {
             }
         }
         u64::MAX
+    }
+
+    /// The upper end of the bucket of what is left when the slowest tenth is left out, and one at least; `None` if nothing is left.
+    pub(crate) fn usual(&self) -> Option<u64> {
+        let slow = self.count().div_ceil(10).max(1);
+        let mut seen = 0;
+        for (bucket, n) in self.buckets.iter().enumerate().rev() {
+            seen += n;
+            if seen > slow {
+                return Some(upper_ns(bucket));
+            }
+        }
+        None
     }
 
     /// What was counted since `earlier`, which was read from the same histograms.

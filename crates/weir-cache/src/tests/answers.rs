@@ -32,6 +32,38 @@ fn what_was_stored_is_served_until_its_ttl() {
     assert_eq!(stats.saved, Duration::from_micros(600));
 }
 
+/// Each hit counts for what its answer took the server, and a run that took much longer than others does not count for all of it.
+#[test]
+fn one_slow_run_does_not_count_with_each_hit() {
+    let mut w = World::new();
+    let ms = Duration::from_millis;
+    let usual = Some(ms(200));
+    // What this run took, what is usual, and what a hit counts for then.
+    let runs = [
+        (2_300, usual, 200),
+        (180, usual, 180),
+        (2_300, usual, 360),
+        (100, None, 100),
+        (2_300, None, 200),
+        (2_300, None, 400),
+    ];
+    let mut saved = Duration::ZERO;
+    for (took, usual, counts) in runs {
+        let ticket = w.miss("a");
+        let server_time = ticket.saves(ms(took), usual);
+        assert_eq!(server_time, ms(counts), "{took}");
+        let about = About { server_time, ..About::default() };
+        let stored = ticket.fill(&Answer { packets: b"1", warning_packets: &[], about }, w.now);
+        assert!(matches!(stored, Fill::Stored(_)));
+        assert!(w.hit("a").is_some() && w.hit("a").is_some());
+        saved += 2 * ms(counts);
+        w.pass(TTL);
+    }
+    assert_eq!(w.stats().saved, saved);
+    // Of another question nothing is known.
+    assert_eq!(w.miss("b").saves(ms(2_300), None), ms(2_300));
+}
+
 #[test]
 fn the_age_counts_from_when_the_server_was_asked() {
     let mut w = World::new();

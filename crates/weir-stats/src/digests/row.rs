@@ -10,6 +10,7 @@ use super::call::{Call, PlainCall, Source};
 use super::spread::Spread;
 use super::sums::{REASONS, Sums};
 use crate::counter::Counter;
+use crate::histogram::HistogramSnapshot;
 
 /// Bytes of a digest's text that are kept. Nearly all are shorter; the id is that of the whole.
 const TEXT_MAX: usize = 4096;
@@ -212,6 +213,15 @@ impl Counts {
         sum(&mut sums.pins, &rare.pins);
         sum(&mut sums.pinned_ns, &rare.pinned_ns);
         sums.kept_ns += rare.kept_ns.get();
+    }
+
+    /// What the server takes at most for such a statement, as a rule, one that has just taken it so long included.
+    pub fn usual_ns(&self, server_ns: u64) -> Option<u64> {
+        let mut all = HistogramSnapshot::default();
+        self.both.add_to(&mut all);
+        self.server.add_to(&mut all);
+        all.record(server_ns);
+        all.usual()
     }
 
     fn held(&self) -> usize {

@@ -55,6 +55,28 @@ fn call(total_ns: u64) -> Call {
 }
 
 #[test]
+fn what_a_statement_usually_takes_leaves_the_slowest_out() {
+    const MS: u64 = 1_000_000;
+    let mut desk = Desk::new(10);
+    let slot = desk.slot(1, "app");
+    assert_eq!(desk.writer.usual_ns(slot, 300 * MS), None, "nothing else is known");
+    // One that waited for its client, and one that did not.
+    desk.count(1, &Call { server_ns: 190 * MS, ..call(210 * MS) });
+    let usual = |desk: &Desk, now| desk.writer.usual_ns(slot, now).unwrap();
+    let near = |ns: u64, of: u64| assert!(ns >= of && ns <= of + of / 8, "{ns} {of}");
+    near(usual(&desk, 2_300 * MS), 190 * MS);
+    (0..8).for_each(|_| desk.count(1, &Call { server_ns: 200 * MS, ..call(200 * MS) }));
+    near(usual(&desk, 2_300 * MS), 200 * MS);
+    (0..2).for_each(|_| desk.count(1, &Call { server_ns: 1_000 * MS, ..call(1_000 * MS) }));
+    near(usual(&desk, 2_300 * MS), 1_000 * MS);
+    // Answers from the cache say nothing about the server.
+    desk.count(1, &Call { source: Source::Hit, server_ns: 0, ..call(MS) });
+    near(usual(&desk, 2_300 * MS), 1_000 * MS);
+    desk.table.empty();
+    assert_eq!(desk.writer.usual_ns(slot, 300 * MS), None);
+}
+
+#[test]
 fn a_row_holds_what_was_counted() {
     let mut desk = Desk::new(10);
     let calls = [

@@ -232,6 +232,12 @@ impl Writer {
         self.table.emptied.load(Relaxed) == self.emptied
     }
 
+    /// What the server takes at most for this statement, as a rule, as far as this thread has seen it; `server_ns`: what it has taken just now.
+    /// `None` where nothing else is known.
+    pub fn usual_ns(&self, slot: Slot, server_ns: u64) -> Option<u64> {
+        self.row(slot).filter(|_| self.is_followed())?.counts.usual_ns(server_ns)
+    }
+
     /// Counts what has no row with the others.
     pub fn count_other(&self, call: Call) {
         self.table.count_other(call);

@@ -15,8 +15,8 @@ pub struct QueriesArgs {
     pub at: At,
 }
 
-const QUERIES_HELP: &str = "`total` is what clients waited, `saved` what the server took for the stored answers that hits got: it goes by what the misses \
-took, which are few where a rule does well. `regret` is the server's time for what came again with the same answer, and no cache rule named. \
+const QUERIES_HELP: &str = "`total` is what clients waited, `saved` what the server took for the stored answers that hits got, without what was \
+unusually slow. `regret` is the server's time for what came again with the same answer, and no cache rule named. \
 --window, --from, --to and --compare read the history, which needs `file` of [history] (or a state directory of systemd's).";
 
 /// Which rows, in which order.

@@ -123,12 +123,12 @@ pub enum RulesVerb {
 }
 
 const LIST_HELP: &str = "Counts are since Weir was started; `matched` is of statements that Weir had to look at, `misses` also counts those that \
-waited for another session's answer.\n\n`time saved` adds up, for each hit, what the server took for the answer when it was stored. Nothing is \
-measured at a hit: it goes by what the misses took, which are few where a rule does well, and too high where they ran on cold buffers.";
+waited for another session's answer.\n\n`time saved` adds up, for each hit, what the server took for the answer when it was stored. A run that took \
+much longer than others counts for what is usual, as it may stand for many hits (docs/analytics.md, \"Time saved\").";
 
 /// What the time saved is, as far as it is known.
-pub const SAVED_HELP: &str = "`time saved` adds up, for each hit, what the server took for the answer when it was stored. Nothing is measured at a \
-hit: it goes by what the misses took, which are few where a rule does well, and too high where they ran on cold buffers.";
+pub const SAVED_HELP: &str = "`time saved` adds up, for each hit, what the server took for the answer when it was stored. A run that took \
+much longer than others counts for what is usual, as it may stand for many hits (docs/analytics.md, \"Time saved\").";
 
 const ADD_HELP: &str = "The change is checked as a whole, written to the configuration file of the running Weir, and takes \
 effect at once:\n\n    \

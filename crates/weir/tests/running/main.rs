@@ -40,6 +40,7 @@ mod not_served;
 mod odd_packets;
 mod operations;
 mod packed_link;
+mod proof;
 mod proxy_header;
 mod queries;
 mod query_log;

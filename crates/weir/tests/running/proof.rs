@@ -1,0 +1,65 @@
+//! Whether a cache rule helps, and how that is told.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weir_testkit::client::command;
+
+use crate::api_kit::*;
+use crate::cache_kit::*;
+use crate::kit::*;
+use crate::sharing_kit::*;
+
+const TRANSACTION: &str = "sharing = \"transaction\"\n";
+const POINT: &str = "SELECT v FROM t WHERE id=1";
+
+/// The rows of all statements in this schema that read the point.
+fn point(weir: &Weir, schema: &str) -> Value {
+    let told = told_json(weir, &["queries", "--limit", "1000", "--schema", schema]);
+    let rows = told["queries"].as_array().unwrap();
+    rows.iter().find(|row| row["digest"] == "SELECT `v` FROM `t` WHERE `id` = ?").unwrap().clone()
+}
+
+/// What this session has run is counted.
+async fn counted(client: &mut Client) {
+    assert!(client.command(command::PING, b"").await.unwrap().err().is_none());
+}
+
+/// The answer that is stored is that of a run which took far longer than others: a hit does not save so much.
+#[tokio::test]
+async fn one_slow_run_is_not_what_each_hit_saves() {
+    for (flavor, server) in &both() {
+        table(server, "proof_slow").await;
+        let weir = sharing(server, 4, TRANSACTION, &ALL.replace("kind = \"read\"", "table = \"elsewhere\""));
+        let mut client = client(&weir, "proof_slow").await;
+        let mut slowest = Duration::ZERO;
+        for _ in 0..5 {
+            let began = Instant::now();
+            client.run(POINT).await.unwrap();
+            counted(&mut client).await;
+            slowest = slowest.max(began.elapsed());
+        }
+        let id = point(&weir, "proof_slow")["id"].as_str().unwrap().to_owned();
+        told(&weir, &["rules", "add", "--from-digest", &id, "--cache", "5m"]);
+        let mut holder = app(server.addr()).database("proof_slow").connect().await.unwrap();
+        holder.run("LOCK TABLES t WRITE").await.unwrap();
+        client.send(command::QUERY, POINT.as_bytes()).await.unwrap();
+        // It takes as long as the table is locked.
+        tokio::time::sleep(4 * slowest + Duration::from_millis(50)).await;
+        holder.run("UNLOCK TABLES").await.unwrap();
+        client.receive(command::QUERY).await.unwrap();
+        for _ in 0..10 {
+            client.run(POINT).await.unwrap();
+        }
+        counted(&mut client).await;
+        let shown = point(&weir, "proof_slow");
+        assert_eq!((&shown["hits"], &shown["misses"]), (&json!(10), &json!(1)), "{flavor:?}");
+        let saved = shown["saved_seconds"].as_f64().unwrap();
+        // Buckets are an eighth of a power of two wide.
+        let most = 10.0 * slowest.as_secs_f64() * 1.125;
+        assert!(saved > 0.0 && saved <= most, "{flavor:?}: {saved} of {most}");
+        let rule = told_json(&weir, &["rules", "show", &format!("digest-{id}")]);
+        let of_rule = rule["cache"]["saved_seconds"].as_f64().unwrap();
+        assert!((saved - of_rule).abs() < 1.1e-5, "{flavor:?} {saved} {of_rule}");
+    }
+}
