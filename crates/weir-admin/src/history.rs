@@ -134,8 +134,12 @@ pub struct Compared {
     /// Statements whose mean time is greater by a quarter and by 0.1 ms, of which each period has five at least; the most
     /// added time first.
     pub slower: ComparedQueries,
+    /// Those whose mean time was greater by that; the most time that was won first.
+    pub faster: ComparedQueries,
     /// Statements of which there are more in the same time, by a quarter and by five; the most added ones first.
     pub more_often: ComparedQueries,
+    /// Those of which there were more by that; the most that stayed away first.
+    pub less_often: ComparedQueries,
     /// Rows that are in none of the lists.
     pub unchanged: u64,
     /// Statements now and then that have no row, for their minutes had others that took more time. Some of what is new or gone may be
@@ -169,8 +173,12 @@ pub struct ComparedQuery {
     pub then: ComparedCounts,
     /// Time that was added because the mean has grown.
     pub added_seconds: f64,
+    /// Time that was won because the mean has fallen: by how much, times the statements of now.
+    pub won_seconds: f64,
     /// Statements beyond those that came in the same time then.
     pub added_calls: u64,
+    /// Statements that are missing to those.
+    pub fewer_calls: u64,
 }
 
 /// What was counted of it in one period.

@@ -12,7 +12,7 @@ mod point;
 
 pub use clock::{Clock, Keep, Moment, Retention, Step, Tick};
 pub use code::{add_encoded, decode_histogram, decode_sums, encode_histogram, encode_sums};
-pub use compare::{Change, Comparison, Ranked, Spans, added_ns};
+pub use compare::{Change, Comparison, Ranked, Spans, added_ns, won_ns};
 pub use ledger::{Ledger, Minute};
 pub use point::{Point, Reading};
 

@@ -23,7 +23,7 @@ pub(super) async fn show(
     reading(control, move |control| control.history(&asked)).await
 }
 
-/// How two periods differ: which statements are new, gone, slower, or come more often.
+/// How two periods differ: which statements are new, gone, slower, faster, or come more or less often.
 #[utoipa::path(
     get, path = "/queries/compare", tag = "history", operation_id = "compare_queries", params(CompareAsked),
     responses(

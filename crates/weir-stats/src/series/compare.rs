@@ -2,11 +2,12 @@ use std::cmp::Reverse;
 
 use crate::digests::Sums;
 
-/// By which factor a mean time or a rate must have grown to be told: less than a quarter more is mostly chance.
+/// By which factor a mean time or a rate must have grown, or the one of then be greater than that of now, to be told: less than a quarter
+/// more is mostly chance.
 const GROWN: f64 = 1.25;
 /// Statements of each period below which a mean says nothing, and a rate neither.
 const ENOUGH: u64 = 5;
-/// Nanoseconds by which a mean time must have grown as well: shorter differences are those of the network.
+/// Nanoseconds by which mean times must differ as well: shorter differences are those of the network.
 const NOTICED_NS: u64 = 100_000;
 
 /// What differs.
@@ -18,8 +19,12 @@ pub enum Change {
     Gone,
     /// Its mean time is greater by a quarter and by 0.1 ms, with five statements at least in both periods.
     Slower,
+    /// The other way round: its mean time was greater by that.
+    Faster,
     /// It comes more often in the same time, by a quarter, five times at least.
     MoreOften,
+    /// It came more often by that.
+    LessOften,
 }
 
 /// The milliseconds in which each of two periods was counted.
@@ -29,7 +34,8 @@ pub struct Spans {
     pub then_ms: u64,
 }
 
-/// How two periods differ, told row by row. A row is named by a `K`; one may be in two lists: slower, and more often.
+/// How two periods differ, told row by row. A row is named by a `K`; one may be in two lists: slower or faster, and
+/// more or less often.
 #[derive(Debug, Clone)]
 pub struct Comparison<K> {
     spans: Spans,
@@ -38,8 +44,12 @@ pub struct Comparison<K> {
     pub gone: Ranked<K>,
     /// The most time that was added first.
     pub slower: Ranked<K>,
+    /// The most time that was won first.
+    pub faster: Ranked<K>,
     /// The most statements that were added first.
     pub more_often: Ranked<K>,
+    /// The most statements that stayed away first.
+    pub less_often: Ranked<K>,
     /// Rows of which nothing is told.
     pub unchanged: u64,
 }
@@ -52,7 +62,9 @@ impl<K: Ord + Copy> Comparison<K> {
             new: Ranked::new(most),
             gone: Ranked::new(most),
             slower: Ranked::new(most),
+            faster: Ranked::new(most),
             more_often: Ranked::new(most),
+            less_often: Ranked::new(most),
             unchanged: 0,
         }
     }
@@ -70,7 +82,9 @@ impl<K: Ord + Copy> Comparison<K> {
                 Change::New => self.new.add(time, key),
                 Change::Gone => self.gone.add(time, key),
                 Change::Slower => self.slower.add(added_ns(now, then), key),
+                Change::Faster => self.faster.add(won_ns(now, then), key),
                 Change::MoreOften => self.more_often.add(self.spans.added_calls(now, then), key),
+                Change::LessOften => self.less_often.add(self.spans.fewer_calls(now, then), key),
             }
         }
         self.unchanged += u64::from(changes.is_empty());
@@ -120,12 +134,20 @@ fn changes(now: &Sums, then: &Sums, spans: Spans) -> Vec<Change> {
     }
     let mut changes = Vec::new();
     let (now_ns, then_ns) = (mean_ns(now), mean_ns(then));
-    let grown = now_ns as f64 >= then_ns as f64 * GROWN && now_ns - then_ns >= NOTICED_NS;
-    if now.calls.min(then.calls) >= ENOUGH && grown {
-        changes.push(Change::Slower);
+    let grown =
+        |from: u64, to: u64| to as f64 >= from as f64 * GROWN && to.saturating_sub(from) >= NOTICED_NS;
+    if now.calls.min(then.calls) >= ENOUGH {
+        if grown(then_ns, now_ns) {
+            changes.push(Change::Slower);
+        } else if grown(now_ns, then_ns) {
+            changes.push(Change::Faster);
+        }
     }
-    if now.calls as f64 >= spans.expected(then) * GROWN && spans.added_calls(now, then) >= ENOUGH {
+    let (came, expected) = (now.calls as f64, spans.expected(now, then));
+    if came >= expected * GROWN && spans.added_calls(now, then) >= ENOUGH {
         changes.push(Change::MoreOften);
+    } else if expected >= came * GROWN && spans.fewer_calls(now, then) >= ENOUGH {
+        changes.push(Change::LessOften);
     }
     changes
 }
@@ -135,15 +157,29 @@ pub fn added_ns(now: &Sums, then: &Sums) -> u64 {
     mean_ns(now).saturating_sub(mean_ns(then)).saturating_mul(now.calls)
 }
 
+/// Time that the statements of now would have taken beside what they took, with the mean of then.
+pub fn won_ns(now: &Sums, then: &Sums) -> u64 {
+    mean_ns(then).saturating_sub(mean_ns(now)).saturating_mul(now.calls)
+}
+
 impl Spans {
     /// Statements beyond those that came in the same time then.
     pub fn added_calls(self, now: &Sums, then: &Sums) -> u64 {
-        (now.calls as f64 - self.expected(then)).max(0.0) as u64
+        (now.calls as f64 - self.expected(now, then)).max(0.0) as u64
     }
 
-    /// How many statements were to be expected now at the rate of then.
-    fn expected(self, then: &Sums) -> f64 {
-        then.calls as f64 * self.now_ms as f64 / self.then_ms.max(1) as f64
+    /// Statements that are missing to those that came in the same time then.
+    pub fn fewer_calls(self, now: &Sums, then: &Sums) -> u64 {
+        (self.expected(now, then) - now.calls as f64).max(0.0) as u64
+    }
+
+    /// How many statements were to be expected now at the rate of then: as many as there are, where nobody knows in which time they came.
+    fn expected(self, now: &Sums, then: &Sums) -> f64 {
+        match then.calls {
+            0 => 0.0,
+            _ if self.now_ms == 0 || self.then_ms == 0 => now.calls as f64,
+            calls => calls as f64 * self.now_ms as f64 / self.then_ms as f64,
+        }
     }
 }
 

@@ -311,7 +311,7 @@ fn compare(now: (&[Line], u64), then: (&[Line], u64), most: usize) -> Comparison
 }
 
 #[test]
-fn two_periods_differ_in_what_is_new_gone_slower_and_more_often() {
+fn two_periods_differ_in_what_is_new_gone_slower_faster_and_more_or_less_often() {
     let then = [
         line(1, 100, 10),
         line(2, 100, 10),
@@ -336,9 +336,16 @@ fn two_periods_differ_in_what_is_new_gone_slower_and_more_often() {
     let spans = Spans { now_ms: 60_000, then_ms: 60_000 };
     assert_eq!(added_ns(&now[3].sums, &then[3].sums), 200 * 10_000_000);
     assert_eq!(spans.added_calls(&now[3].sums, &then[3].sums), 100);
+    // The other way round what was slower is faster, and what came more often comes less often.
+    let found = compare((&then, 60_000), (&now, 60_000), 10);
+    assert_eq!((found.slower.count(), found.more_often.count(), found.unchanged), (0, 0, 2));
+    assert_eq!((ids(found.faster), ids(found.less_often)), (vec![4, 2], vec![4, 3]));
+    assert_eq!(won_ns(&then[3].sums, &now[3].sums), 100 * 10_000_000);
+    assert_eq!(spans.fewer_calls(&then[3].sums, &now[3].sums), 100);
     // The same in twice the time is less often, and in half of it more.
     let found = compare((&then, 120_000), (&then, 60_000), 10);
-    assert_eq!((found.more_often.count(), found.slower.count()), (0, 0));
+    assert_eq!((found.more_often.count(), found.slower.count(), found.faster.count()), (0, 0, 0));
+    assert_eq!(ids(found.less_often), [1, 2, 3, 4, 9]);
     let found = compare((&then, 30_000), (&then, 60_000), 10);
     assert_eq!(ids(found.more_often), [1, 2, 3, 4]);
     // Nobody has sent these in either period.

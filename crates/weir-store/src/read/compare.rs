@@ -27,7 +27,9 @@ pub struct Compared<T> {
     pub new: Listed<T>,
     pub gone: Listed<T>,
     pub slower: Listed<T>,
+    pub faster: Listed<T>,
     pub more_often: Listed<T>,
+    pub less_often: Listed<T>,
     /// Rows that are in none of the lists.
     pub unchanged: u64,
     /// Statements that have no row.
@@ -98,7 +100,9 @@ pub(crate) fn compare<T>(
         new: list(found.new)?,
         gone: list(found.gone)?,
         slower: list(found.slower)?,
+        faster: list(found.faster)?,
         more_often: list(found.more_often)?,
+        less_often: list(found.less_often)?,
         unchanged: found.unchanged,
         others_now: both.now.other.calls,
         others_then: both.then.other.calls,

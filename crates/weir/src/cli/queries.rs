@@ -42,7 +42,7 @@ pub struct QueriesList {
     pub quadrants: bool,
     #[command(flatten)]
     pub period: PeriodArgs,
-    /// Tell what is new, gone, slower or more often than in another time: the same window so much earlier, as 1d, or FROM..TO
+    /// Tell what is new, gone, slower, faster, more or less often than in another time: the same window so much earlier, as 1d, or FROM..TO
     #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "offset", "quadrants"])]
     pub compare: Option<Against>,
 }

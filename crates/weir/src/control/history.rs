@@ -7,7 +7,7 @@ use weir_admin::{
     HistoryPoint, HistoryShown, HistoryState, QueriesAsked,
 };
 use weir_stats::digests::{Origin, Sums};
-use weir_stats::series::{Point, Spans, added_ns};
+use weir_stats::series::{Point, Spans, added_ns, won_ns};
 use weir_store::{Asked, History, Listed, Period, Row, Trouble};
 
 /// Points of an answer, if nothing is said about the step, and at most.
@@ -161,7 +161,9 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
         new: list(found.new),
         gone: list(found.gone),
         slower: list(found.slower),
+        faster: list(found.faster),
         more_often: list(found.more_often),
+        less_often: list(found.less_often),
         unchanged: found.unchanged,
         others_now: found.others_now,
         others_then: found.others_then,
@@ -215,7 +217,9 @@ fn compared(row: &Row<'_>, spans: Spans) -> ComparedQuery {
         now: counts(row.now, spans.now_ms),
         then: counts(row.then, spans.then_ms),
         added_seconds: seconds(added_ns(row.now, row.then)),
+        won_seconds: seconds(won_ns(row.now, row.then)),
         added_calls: spans.added_calls(row.now, row.then),
+        fewer_calls: spans.fewer_calls(row.now, row.then),
     }
 }
 

@@ -89,13 +89,15 @@ pub fn compared(compared: &Compared) -> String {
     if compared.then.covered_seconds == 0.0 {
         text.push_str("nothing was counted then, so that everything is new\n");
     }
-    for (name, list) in [
-        ("new: came now and not then", &compared.new),
-        ("gone: came then and not now", &compared.gone),
-        ("slower: a mean greater by a quarter", &compared.slower),
-        ("more often: more by a quarter in the same time", &compared.more_often),
+    for (name, list, way) in [
+        ("new: came now and not then", &compared.new, Way::Up),
+        ("gone: came then and not now", &compared.gone, Way::Up),
+        ("slower: a mean greater by a quarter", &compared.slower, Way::Up),
+        ("faster: the mean of then was greater by a quarter", &compared.faster, Way::Down),
+        ("more often: more by a quarter in the same time", &compared.more_often, Way::Up),
+        ("less often: then there were more by a quarter", &compared.less_often, Way::Down),
     ] {
-        text.push_str(&format!("\n{name}\n{}\n", rows(list)));
+        text.push_str(&format!("\n{name}\n{}\n", rows(list, way)));
     }
     text.push_str(&format!("\nunchanged: {} rows\n", compared.unchanged));
     if compared.others_now + compared.others_then > 0 {
@@ -107,26 +109,42 @@ pub fn compared(compared: &Compared) -> String {
     text
 }
 
-const COMPARED: [&str; 12] = [
-    "id",
-    ">calls/s now",
-    ">then",
-    ">mean now",
-    ">then",
-    ">p95 now",
-    ">then",
-    ">time added",
-    ">calls added",
-    "user",
-    "schema",
-    "digest",
-];
+/// Which differences the rows of a list show.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Up,
+    Down,
+}
 
-fn rows(list: &ComparedQueries) -> String {
+impl Way {
+    fn header(self) -> [&'static str; 12] {
+        let (time, calls) = match self {
+            Self::Up => (">time added", ">calls added"),
+            Self::Down => (">time won", ">calls fewer"),
+        };
+        let then = ">then";
+        [
+            "id",
+            ">calls/s now",
+            then,
+            ">mean now",
+            then,
+            ">p95 now",
+            then,
+            time,
+            calls,
+            "user",
+            "schema",
+            "digest",
+        ]
+    }
+}
+
+fn rows(list: &ComparedQueries, way: Way) -> String {
     if list.queries.is_empty() {
         return "none".to_owned();
     }
-    let mut text = table(&COMPARED, list.queries.iter().map(compared_row));
+    let mut text = table(&way.header(), list.queries.iter().map(|query| compared_row(query, way)));
     if (list.queries.len() as u64) < list.rows {
         text.push_str(&format!(
             "\n1 to {} of {} rows: a greater --limit shows more",
@@ -137,8 +155,12 @@ fn rows(list: &ComparedQueries) -> String {
     text
 }
 
-fn compared_row(query: &ComparedQuery) -> Vec<String> {
+fn compared_row(query: &ComparedQuery, way: Way) -> Vec<String> {
     let often = |often: Option<f64>| often.map_or_else(|| "-".to_owned(), rate);
+    let (time, calls) = match way {
+        Way::Up => (query.added_seconds, query.added_calls),
+        Way::Down => (query.won_seconds, query.fewer_calls),
+    };
     vec![
         query.id.clone(),
         often(query.now.calls_per_second),
@@ -147,8 +169,8 @@ fn compared_row(query: &ComparedQuery) -> Vec<String> {
         optional(query.then.total.mean_seconds),
         optional(query.now.total.p95_seconds),
         optional(query.then.total.p95_seconds),
-        seconds(query.added_seconds),
-        query.added_calls.to_string(),
+        seconds(time),
+        calls.to_string(),
         query.user.clone(),
         query.schema.clone(),
         short(&query.digest),

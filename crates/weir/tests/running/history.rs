@@ -229,6 +229,15 @@ async fn two_times_are_compared() {
         let text = told(&weir, &compare);
         assert!(text.contains("slower: ") && text.contains("SLEEP") && text.contains("then  20"), "{text}");
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        // Seen from an hour ago the statement that is slower now was faster.
+        let (from, to) = (now - 4200, now + 120);
+        let path = format!("from={from}&to={}&against_from={}&against_to={to}", now - 3000, now - 600);
+        let line = format!("GET /api/v1/queries/compare?{path}&schema=hi_compare");
+        let (_, back): (u16, Value) = request(&weir, &line, "Host: localhost\r\n", "").await;
+        let all = back["faster"]["queries"].as_array().unwrap_or_else(|| panic!("{back:#}"));
+        let faster = all.iter().find(|row| row["digest"] == slept).unwrap_or_else(|| panic!("{back:#}"));
+        let won = faster["won_seconds"].as_f64().unwrap();
+        assert!((won - added).abs() < 1e-6 && faster["added_seconds"] == 0.0, "{faster:#}");
         let (from, to) = (now - 4200, now - 3000);
         let path = format!("/api/v1/queries/compare?window=20m&against_from={from}&against_to={to}");
         let (status, found): (u16, Value) =

@@ -49,13 +49,18 @@ fn the_tables_of_a_comparison() {
     let query = with(
         digest(),
         json!({"user": "app", "schema": "blog", "server": "main", "now": counts(90, 0.02), "then": counts(45, 0.01),
-            "added_seconds": 0.9, "added_calls": 45}),
+            "added_seconds": 0.9, "won_seconds": 0.0, "added_calls": 45, "fewer_calls": 0}),
+    );
+    let faster = with(
+        query.clone(),
+        json!({"now": counts(45, 0.014), "then": counts(90, 0.154), "added_seconds": 0.0, "won_seconds": 6.3, "added_calls": 0,
+            "fewer_calls": 45}),
     );
     let list = |rows: u64| json!({"rows": rows, "queries": [query.clone()]});
     let none = json!({"rows": 0, "queries": []});
     let told: Compared = answer(
         json!({"now": period(1_700_000_040), "then": period(1_699_999_920), "new": none, "gone": none,
-        "slower": list(1), "more_often": list(25), "unchanged": 3, "others_now": 1, "others_then": 0}),
+        "slower": list(1), "faster": {"rows": 1, "queries": [faster]}, "more_often": list(25), "less_often": none, "unchanged": 3, "others_now": 1, "others_then": 0}),
     );
     insta::assert_snapshot!("compared", zoneless(&compared(&told)));
     insta::assert_snapshot!("compared_keys", keys(&told));
