@@ -178,14 +178,16 @@ pub fn reasons(counts: &std::collections::BTreeMap<String, u64>) -> String {
 }
 
 /// The columns of [`counts`].
-pub const COUNTS: [&str; 6] = [">hits", ">misses", ">hit ratio", ">entries", ">size", ">time saved"];
+pub const COUNTS: [&str; 7] =
+    [">hits", ">misses", ">waited", ">hit ratio", ">entries", ">size", ">time saved"];
 
 /// The counters that a table has room for.
 pub fn counts(counts: Option<&CacheCounts>) -> Vec<String> {
     let Some(c) = counts else { return vec!["-".to_owned(); COUNTS.len()] };
     vec![
         c.hits.to_string(),
-        (c.misses + c.waits).to_string(),
+        c.misses.to_string(),
+        c.waits.to_string(),
         percent(c.hit_ratio),
         c.entries.to_string(),
         bytes(c.bytes),
