@@ -48,6 +48,7 @@ impl Session {
         match shared.pool.checkout(&sharing.key, need, self.worker.index(), now) {
             Found::Now(grant) => {
                 let lease = Lease::new(&self.worker, need, &grant, now);
+                sharing.attached_at = Some(now);
                 if self.attach_at_once(lease, grant, now) {
                     return true;
                 }
@@ -102,7 +103,7 @@ impl Session {
         match grant {
             Grant::Idle(mut link) => {
                 if !sharing.shuns(&link)
-                    && sharing.is_fit(&link, id, server)
+                    && sharing.is_fit(&mut link, id, server)
                     && link.take_up(&self.worker, now)
                 {
                     self.put_under(lease, link);
@@ -179,9 +180,9 @@ impl Session {
 
 impl Sharing {
     /// Whether a connection is fit for the command at hand as it is.
-    fn is_fit(&self, link: &Link, id: u32, server: Server) -> bool {
-        self.wanted.same_as(&link.actual)
-            && self.next(Some(link.insert_id), server) == Next::Anywhere(Vec::new())
+    fn is_fit(&mut self, link: &mut Link, id: u32, server: Server) -> bool {
+        self.wanted.unites_with(&mut link.actual)
+            && matches!(self.next(Some(link.insert_id), server), Next::Anywhere(steps) if steps.is_empty())
             && !self.lacks_statement(&link.prepared)
             && !(self.doing.reads_variables() && link.used_by.by_others(id))
     }

@@ -329,7 +329,8 @@ impl Session {
         current.noted = None;
         current.local_infile = false;
         current.in_transaction = self.walker.in_transaction();
-        current.started = Instant::now();
+        let attached_at = self.sharing.as_mut().and_then(|sharing| sharing.attached_at.take());
+        current.started = attached_at.unwrap_or_else(Instant::now);
         current.ended = current.started;
         self.tally.begins(current.started);
         (current.bytes_in, current.bytes_out) = (0, 0);

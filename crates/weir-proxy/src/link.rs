@@ -87,7 +87,7 @@ pub struct Link {
     /// What LAST_INSERT_ID() is there, where that is known.
     pub(crate) insert_id: Option<u64>,
     pub(crate) used_by: UsedBy,
-    pub(crate) prepared: ServerStatements,
+    pub(crate) prepared: Box<ServerStatements>,
     pub(crate) born: Instant,
     /// The worker that used it last, whose runtime may know its socket.
     pub(crate) worker: usize,
@@ -115,7 +115,7 @@ impl Link {
             actual,
             insert_id: Some(0),
             used_by: UsedBy::Nobody,
-            prepared: ServerStatements::nowhere(),
+            prepared: Box::new(ServerStatements::nowhere()),
             born: now,
             worker,
             since: now,

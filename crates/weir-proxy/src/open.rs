@@ -143,7 +143,7 @@ async fn shared(
     if let Some(begun) = shared.confirmed.get(request, key.dialect, settings.revalidate)
         && shared.upstream.is_current(begun.server.place)
     {
-        return Ok(opened(None, key, begun, (ServerStatements::nowhere(), tracker)));
+        return Ok(opened(None, key, begun, (Box::new(ServerStatements::nowhere()), tracker)));
     }
     let full = || ConnectError::Full { server: target.name.clone(), limit: target.max_connections };
     let grant = match shared.pool.checkout(&key, Need::Statement, worker.index(), Instant::now()) {
@@ -222,7 +222,7 @@ fn opened(
     lease: Option<Lease>,
     key: Key,
     begun: Beginning,
-    (prepared, tracker): (ServerStatements, Tracker),
+    (prepared, tracker): (Box<ServerStatements>, Tracker),
 ) -> Opened {
     let Beginning { server, status, ok, state } = begun;
     let ok = tracker.shown(ok);

@@ -59,7 +59,7 @@ impl Session {
             }
             return self.refuse_now(cx, command, len, &err);
         }
-        (sharing.executing, sharing.announced) = (None, None);
+        (sharing.executing, sharing.announced, sharing.attached_at) = (None, None, None);
         if !sharing.fit {
             sharing.candidate = None;
         }

@@ -59,25 +59,26 @@ impl Session {
         if sharing.must_read_back() || self.server.stream.is_awaited() {
             return Err(Exit::Settle);
         }
-        self.give_back();
+        // Without another look at the clock where nothing has kept it.
+        self.give_back(if releasable { self.current.ended } else { Instant::now() });
         Ok(())
     }
 
     /// After everything was read back.
     pub(crate) fn give_back_if_free(&mut self) {
         if self.sharing.as_ref().is_some_and(|s| s.is_releasable() && !s.must_read_back()) {
-            self.give_back();
+            self.give_back(Instant::now());
         }
     }
 
     /// Gives the connection back to the pool; one that is not fit for others is closed.
-    pub(crate) fn give_back(&mut self) {
+    /// `now` may be when it was last read from.
+    pub(crate) fn give_back(&mut self, now: Instant) {
         let sound = self.is_sound();
-        let now = Instant::now();
         let Some(sharing) = &mut self.sharing else { return };
         let Some(lease) = sharing.lease.take() else { return };
         let killed = self.entry.handle.detach();
-        sharing.is_free(&self.entry.handle, now);
+        sharing.is_free(&self.entry.handle);
         let mut link = sharing.link.take().unwrap_or_else(|| {
             let (away, state) = (Box::new(self.server.away()), sharing.wanted.clone());
             Box::new(Link::of(away, &sharing.key.user, state, self.worker.index(), now))
@@ -123,7 +124,7 @@ impl Session {
         self.ruled.stray = None;
         if let Some(lease) = sharing.lease.take() {
             self.entry.handle.detach();
-            sharing.is_free(&self.entry.handle, Instant::now());
+            sharing.is_free(&self.entry.handle);
             let away = match sharing.link.take() {
                 Some(mut link) => {
                     self.server.stays_in(&mut link.server);
@@ -131,7 +132,7 @@ impl Session {
                 }
                 None => Box::new(self.server.away()),
             };
-            sharing.prepared = ServerStatements::nowhere();
+            *sharing.prepared = ServerStatements::nowhere();
             let server = std::mem::replace(&mut self.server, away);
             self.worker.close_server(server);
             drop(lease);
@@ -173,7 +174,7 @@ impl Session {
         if is_about_client(reason) && sharing.is_attached() && clean {
             sharing.statements.clear();
             sharing.prepared.close_all_left();
-            self.give_back();
+            self.give_back(Instant::now());
         } else {
             self.drop_link();
         }
@@ -214,10 +215,10 @@ impl Sharing {
     }
 
     /// It has no connection any more that it could keep.
-    fn is_free(&mut self, handle: &Handle, now: Instant) {
+    fn is_free(&mut self, handle: &Handle) {
         if !self.counted.is_empty() {
             self.counted = PinSet::EMPTY;
-            self.kept.becomes(PinSet::EMPTY, now, None);
+            self.kept.becomes(PinSet::EMPTY, Instant::now(), None);
             handle.live.unpinned();
         }
     }

@@ -101,7 +101,7 @@ pub(crate) struct Sharing {
     pub succeeded: bool,
     /// The client's prepared statements, and those of the attached connection.
     pub statements: ClientStatements,
-    pub prepared: ServerStatements,
+    pub prepared: Box<ServerStatements>,
     /// The id of the statement that was just prepared, and whether it must still be put into the answer.
     pub announced: Option<u32>,
     pub patch: bool,
@@ -109,6 +109,8 @@ pub(crate) struct Sharing {
     pub last_prepared: u32,
     /// The client's id of the prepared statement that the command at hand is about.
     pub executing: Option<u32>,
+    /// When the connection was attached for the command at hand, which begins then.
+    pub attached_at: Option<Instant>,
     /// What their next executions are refused with.
     pub untold: Untold,
     /// What executions of the client's statements are, by its ids, and how the text was read.
@@ -144,7 +146,7 @@ impl Sharing {
     pub fn new(
         key: Key,
         lease: Option<Lease>,
-        (state, prepared): (State, ServerStatements),
+        (state, prepared): (State, Box<ServerStatements>),
         (status, tracker): (u16, Tracker),
     ) -> Self {
         let mut pins = Pins::default();
@@ -193,6 +195,7 @@ impl Sharing {
             patch: false,
             last_prepared: 0,
             executing: None,
+            attached_at: None,
             untold: Untold::default(),
             plain: HashMap::default(),
         };

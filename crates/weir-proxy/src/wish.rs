@@ -351,8 +351,8 @@ impl Session {
     /// A number for all that answers depend on of the session's state.
     pub(crate) fn results_id(&mut self) -> Option<u64> {
         let sharing = self.sharing.as_mut()?;
-        if let Some((state, id)) = &sharing.cache.results
-            && state.same_as(&sharing.wanted)
+        if let Some((state, id)) = &mut sharing.cache.results
+            && state.unites_with(&mut sharing.wanted)
         {
             return Some(*id);
         }

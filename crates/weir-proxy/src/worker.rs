@@ -99,8 +99,8 @@ impl Worker {
     }
 
     /// The prepared statements of a connection that has none yet.
-    pub fn no_statements(&self) -> ServerStatements {
-        ServerStatements::new(&self.shared.statements, self.learned.lock().seed)
+    pub fn no_statements(&self) -> Box<ServerStatements> {
+        Box::new(ServerStatements::new(&self.shared.statements, self.learned.lock().seed))
     }
 
     /// Closes a connection that nobody uses.

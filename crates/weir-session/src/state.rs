@@ -46,10 +46,15 @@ impl ResultsCollation {
 /// The state of a session: schema, movable variables, literal user variables.
 ///
 /// A client has one (what it wants), and so has each server connection (what is actual there); after a statement of that
-/// client on that connection both have learned the same. A state that is like its base owns nothing; clones share what
-/// they have in common.
+/// client on that connection both have learned the same. Clones share all they have until one of them changes.
 #[derive(Debug, Clone)]
 pub struct State {
+    parts: Arc<Parts>,
+}
+
+/// What a state is. One that is like its base owns nothing else.
+#[derive(Debug, Clone)]
+struct Parts {
     base: Arc<Base>,
     schema: Schema,
     results: ResultsCollation,
@@ -73,43 +78,59 @@ impl State {
         let start = hash(&schema).wrapping_add(hash(&results)).wrapping_add(hash_client(&client));
         let fingerprint = values.fold(start, u64::wrapping_add);
         let (changes, users, unknown) = (None, None, VarSet::EMPTY);
-        Self { base, schema, results, client, changes, users, unknown, fingerprint }
+        Self {
+            parts: Arc::new(Parts { base, schema, results, client, changes, users, unknown, fingerprint }),
+        }
+    }
+
+    /// To be changed: what was shared is no longer.
+    fn change(&mut self) -> &mut Parts {
+        Arc::make_mut(&mut self.parts)
     }
 
     pub fn base(&self) -> &Arc<Base> {
-        &self.base
+        &self.parts.base
     }
 
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.parts.schema
     }
 
     pub fn set_schema(&mut self, schema: Schema) {
-        let change = hash(&schema).wrapping_sub(hash(&self.schema));
-        self.fingerprint = self.fingerprint.wrapping_add(change);
-        self.schema = schema;
+        if self.parts.schema != schema {
+            let parts = self.change();
+            let change = hash(&schema).wrapping_sub(hash(&parts.schema));
+            parts.fingerprint = parts.fingerprint.wrapping_add(change);
+            parts.schema = schema;
+        }
     }
 
     /// The collation that columns are said to have.
     pub fn results_collation(&self) -> &ResultsCollation {
-        &self.results
+        &self.parts.results
     }
 
     pub(crate) fn set_results_collation(&mut self, results: ResultsCollation) {
-        let change = hash(&results).wrapping_sub(hash(&self.results));
-        self.fingerprint = self.fingerprint.wrapping_add(change);
-        self.results = results;
+        if self.parts.results != results {
+            let parts = self.change();
+            let change = hash(&results).wrapping_sub(hash(&parts.results));
+            parts.fingerprint = parts.fingerprint.wrapping_add(change);
+            parts.results = results;
+        }
     }
 
     /// The collation of character_set_client, which text parameters get.
     pub fn client_collation(&self) -> &ResultsCollation {
-        &self.client
+        &self.parts.client
     }
 
     pub(crate) fn set_client_collation(&mut self, client: ResultsCollation) {
-        let change = hash_client(&client).wrapping_sub(hash_client(&self.client));
-        self.fingerprint = self.fingerprint.wrapping_add(change);
-        self.client = client;
+        if self.parts.client != client {
+            let parts = self.change();
+            let change = hash_client(&client).wrapping_sub(hash_client(&parts.client));
+            parts.fingerprint = parts.fingerprint.wrapping_add(change);
+            parts.client = client;
+        }
     }
 
     /// The collation of the connection was named, or a default taken, by a statement that sets those of results and of
@@ -136,8 +157,8 @@ impl State {
                 None => self.forget(v),
             }
         }
-        self.set_results_collation(login.results.clone());
-        self.set_client_collation(login.client.clone());
+        self.set_results_collation(login.parts.results.clone());
+        self.set_client_collation(login.parts.client.clone());
     }
 
     /// The value of a variable. The outer None: not known, or this server does not have it; the inner: NULL.
@@ -147,17 +168,18 @@ impl State {
 
     /// Sets what a variable is known to be.
     pub fn set(&mut self, v: Variable, value: Value) {
-        if !self.base.present().contains(v) || self.value(v) == Some(&value) {
+        if !self.parts.base.present().contains(v) || self.value(v) == Some(&value) {
             return;
         }
         let old = self.value(v).map_or(0, |old| hash(&(v, old)));
-        self.fingerprint = self.fingerprint.wrapping_sub(old).wrapping_add(hash(&(v, &value)));
-        self.unknown.remove(v);
-        let like_base = self.base.value(v) == &value;
-        if like_base && self.changes.is_none() {
+        let parts = self.change();
+        parts.fingerprint = parts.fingerprint.wrapping_sub(old).wrapping_add(hash(&(v, &value)));
+        parts.unknown.remove(v);
+        let like_base = parts.base.value(v) == &value;
+        if like_base && parts.changes.is_none() {
             return;
         }
-        let changes = Arc::make_mut(self.changes.get_or_insert_default());
+        let changes = Arc::make_mut(parts.changes.get_or_insert_default());
         match (changes.binary_search_by_key(&v, |(v, _)| *v), like_base) {
             (Ok(at), true) => drop(changes.remove(at)),
             (Ok(at), false) => changes[at].1 = value,
@@ -165,21 +187,22 @@ impl State {
             (Err(at), false) => changes.insert(at, (v, value)),
         }
         if changes.is_empty() {
-            self.changes = None;
+            parts.changes = None;
         }
     }
 
     /// The value of a variable is no longer known.
     pub fn forget(&mut self, v: Variable) {
         if let Some(old) = self.value(v).map(|old| hash(&(v, old))) {
-            self.fingerprint = self.fingerprint.wrapping_sub(old);
-            self.unknown.insert(v);
+            let parts = self.change();
+            parts.fingerprint = parts.fingerprint.wrapping_sub(old);
+            parts.unknown.insert(v);
         }
     }
 
     /// No variable's value and no schema is known any longer.
     pub fn forget_all(&mut self) {
-        self.base.present().iter().for_each(|v| self.forget(v));
+        self.parts.base.present().iter().for_each(|v| self.forget(v));
         self.set_schema(Schema::Unknown);
         self.set_results_collation(ResultsCollation::Unknown);
         self.set_client_collation(ResultsCollation::Unknown);
@@ -187,20 +210,17 @@ impl State {
 
     /// The variables whose values are not known.
     pub fn unknown(&self) -> VarSet {
-        self.unknown
+        self.parts.unknown
     }
 
     /// Whether the schema and all variables are known: only then can another connection stand in for this one.
     pub fn is_known(&self) -> bool {
-        self.unknown.is_empty()
-            && self.schema != Schema::Unknown
-            && self.results.is_known()
-            && self.client.is_known()
+        self.parts.is_known()
     }
 
     /// The statement that reads back what is not known, and the schema.
     pub fn read_back_text(&self) -> String {
-        read_text(self.base.server(), self.unknown)
+        read_text(self.parts.base.server(), self.parts.unknown)
     }
 
     /// Takes the row that answers [`Self::read_back_text`].
@@ -208,7 +228,7 @@ impl State {
     /// # Errors
     /// [`Malformed`] when the row is not of that statement; the state is as before.
     pub fn read_back(&mut self, row: &[Option<&[u8]>]) -> Result<(), Malformed> {
-        let (schema, values) = read_row(self.unknown, row)?;
+        let (schema, values) = read_row(self.parts.unknown, row)?;
         self.set_schema(schema);
         values.into_iter().for_each(|(v, value)| self.set(v, value));
         let followed = self.followed();
@@ -218,15 +238,14 @@ impl State {
             ResultsCollation::Unknown => ResultsCollation::Default,
             known => known.clone(),
         };
-        let (results, client) = (resolved(&self.results), resolved(&self.client));
+        let (results, client) = (resolved(&self.parts.results), resolved(&self.parts.client));
         self.set_results_collation(results);
         self.set_client_collation(client);
         Ok(())
     }
 
     pub fn user_variables(&self) -> &UserVariables {
-        static NONE: UserVariables = UserVariables::NONE;
-        self.users.as_deref().unwrap_or(&NONE)
+        self.parts.user_variables()
     }
 
     /// Sets what a user variable is known to be.
@@ -236,20 +255,106 @@ impl State {
     pub fn set_user_variable(&mut self, name: &[u8], value: UserValue) -> Result<(), NotTracked> {
         let mut next = self.user_variables().clone();
         next.set(name, value)?;
-        let change = hash(&next).wrapping_sub(self.users.as_deref().map_or(0, hash));
-        self.fingerprint = self.fingerprint.wrapping_add(change);
-        self.users = Some(Arc::new(next));
+        let parts = self.change();
+        let change = hash(&next).wrapping_sub(parts.users.as_deref().map_or(0, hash));
+        parts.fingerprint = parts.fingerprint.wrapping_add(change);
+        parts.users = Some(Arc::new(next));
         Ok(())
     }
 
     /// A number that is equal for equal states: to look for a connection by. Equal numbers prove nothing;
     /// [`Self::same_as`] does.
     pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        self.parts.fingerprint
     }
 
-    /// Whether both are known and equal in everything. Cheap where the states share a base and differ in little.
+    /// Whether both are known and equal in everything. Cheap where they share what they are.
+    #[inline]
     pub fn same_as(&self, other: &Self) -> bool {
+        if Arc::ptr_eq(&self.parts, &other.parts) {
+            self.is_known()
+        } else {
+            self.parts.same_as(&other.parts)
+        }
+    }
+
+    /// The same; and what is equal is shared from then on, so that it is seen at once the next time. Of two the one is kept that all who
+    /// are alike come to share, in whatever order they meet.
+    #[inline]
+    pub fn unites_with(&mut self, other: &mut Self) -> bool {
+        if Arc::ptr_eq(&self.parts, &other.parts) {
+            return self.is_known();
+        }
+        let same = self.parts.same_as(&other.parts);
+        if same && Arc::as_ptr(&self.parts) < Arc::as_ptr(&other.parts) {
+            other.parts = Arc::clone(&self.parts);
+        } else if same {
+            self.parts = Arc::clone(&other.parts);
+        }
+        same
+    }
+
+    /// Appends what answers depend on, apart from the statement and the data: the schema, the collations of columns and of text
+    /// parameters, and every variable but the few that no read depends on ([`Variable::affects_results`]), in a form that is equal only for
+    /// equal values. User variables are not in it: a statement must name those it depends on. Returns where the variables begin, which most
+    /// sessions have alike; `None`, with `out` as it was: something is unknown.
+    pub fn put_results_key(&self, out: &mut Vec<u8>) -> Option<usize> {
+        if !self.is_known() {
+            return None;
+        }
+        let Parts { base, schema, results, client, .. } = &*self.parts;
+        let schema = match schema {
+            Schema::Known(name) => Some(&**name),
+            _ => None,
+        };
+        put_part(out, schema);
+        for collation in [results, client] {
+            match collation {
+                ResultsCollation::Named(collation) => {
+                    out.push(1);
+                    put_part(out, collation.as_deref());
+                }
+                _ => out.push(0),
+            }
+        }
+        let variables = out.len();
+        for v in base.present().iter().filter(|v| v.affects_results()) {
+            out.push(v.index() as u8);
+            put_part(out, self.get(v).flatten());
+        }
+        Some(variables)
+    }
+
+    pub(crate) fn value(&self, v: Variable) -> Option<&Value> {
+        self.parts.value(v)
+    }
+}
+
+impl Parts {
+    fn is_known(&self) -> bool {
+        self.unknown.is_empty()
+            && self.schema != Schema::Unknown
+            && self.results.is_known()
+            && self.client.is_known()
+    }
+
+    fn value(&self, v: Variable) -> Option<&Value> {
+        if self.unknown.contains(v) || !self.base.present().contains(v) {
+            return None;
+        }
+        let changed = self.changes.as_ref().and_then(|changes| {
+            let at = changes.binary_search_by_key(&v, |(v, _)| *v).ok()?;
+            changes.get(at).map(|(_, value)| value)
+        });
+        Some(changed.unwrap_or_else(|| self.base.value(v)))
+    }
+
+    fn user_variables(&self) -> &UserVariables {
+        static NONE: UserVariables = UserVariables::NONE;
+        self.users.as_deref().unwrap_or(&NONE)
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
         if self.fingerprint != other.fingerprint || !self.is_known() || !other.is_known() {
             return false;
         }
@@ -263,52 +368,7 @@ impl State {
             && self.schema == other.schema
             && self.results == other.results
             && self.client == other.client
-            && match (&self.users, &other.users) {
-                (None, None) => true,
-                (Some(mine), Some(theirs)) if Arc::ptr_eq(mine, theirs) => true,
-                _ => self.user_variables() == other.user_variables(),
-            }
-    }
-
-    /// Appends what answers depend on, apart from the statement and the data: the schema, the collations of columns and of text
-    /// parameters, and every variable but the few that no read depends on ([`Variable::affects_results`]), in a form that is equal only for
-    /// equal values. User variables are not in it: a statement must name those it depends on. Returns where the variables begin, which most
-    /// sessions have alike; `None`, with `out` as it was: something is unknown.
-    pub fn put_results_key(&self, out: &mut Vec<u8>) -> Option<usize> {
-        if !self.is_known() {
-            return None;
-        }
-        let schema = match &self.schema {
-            Schema::Known(name) => Some(&**name),
-            _ => None,
-        };
-        put_part(out, schema);
-        for collation in [&self.results, &self.client] {
-            match collation {
-                ResultsCollation::Named(collation) => {
-                    out.push(1);
-                    put_part(out, collation.as_deref());
-                }
-                _ => out.push(0),
-            }
-        }
-        let variables = out.len();
-        for v in self.base.present().iter().filter(|v| v.affects_results()) {
-            out.push(v.index() as u8);
-            put_part(out, self.get(v).flatten());
-        }
-        Some(variables)
-    }
-
-    pub(crate) fn value(&self, v: Variable) -> Option<&Value> {
-        if self.unknown.contains(v) || !self.base.present().contains(v) {
-            return None;
-        }
-        let changed = self.changes.as_ref().and_then(|changes| {
-            let at = changes.binary_search_by_key(&v, |(v, _)| *v).ok()?;
-            changes.get(at).map(|(_, value)| value)
-        });
-        Some(changed.unwrap_or_else(|| self.base.value(v)))
+            && self.user_variables() == other.user_variables()
     }
 }
 

@@ -49,7 +49,15 @@ fn digit_or_star(sql: &[u8], mut at: usize) -> Option<usize> {
         }
         at += 8;
     }
-    let rest = sql.get(at..)?.iter().position(|b| b.is_ascii_digit() || *b == b'*')?;
+    let rest = sql.get(at..)?;
+    if let Some(eight) = sql.last_chunk::<8>()
+        && !rest.is_empty()
+    {
+        // With those before the rest shifted out.
+        let found = digits_and_stars(u64::from_le_bytes(*eight) >> (64 - 8 * rest.len()));
+        return (found != 0).then(|| at + found.trailing_zeros() as usize / 8);
+    }
+    let rest = rest.iter().position(|b| b.is_ascii_digit() || *b == b'*')?;
     Some(at + rest)
 }
 

@@ -23,8 +23,8 @@ fn base() -> Arc<Base> {
 
 #[test]
 fn an_idle_session_is_small() {
-    assert!(size_of::<State>() <= 128, "{}", size_of::<State>());
-    let whole = size_of::<State>() + size_of::<crate::Pins>() + size_of::<crate::Leftovers>();
+    assert!(size_of::<Parts>() <= 128, "{}", size_of::<Parts>());
+    let whole = size_of::<Parts>() + size_of::<crate::Pins>() + size_of::<crate::Leftovers>();
     assert!(whole + size_of::<crate::ClientStatements>() < 200, "{whole}");
 }
 
@@ -45,7 +45,36 @@ fn the_same_values_are_the_same_state_whatever_the_way_there() {
     let two = State::new(Arc::new(Base::new(SERVER, other_base)), Schema::None);
     assert!(one.same_as(&two) && two.same_as(&one));
     one.set(Variable::SQL_MODE, text(""));
-    assert!(one.same_as(&fresh) && one.changes.is_none());
+    assert!(one.same_as(&fresh) && one.parts.changes.is_none());
+}
+
+/// In whatever order sessions and connections that are alike meet, all of them come to share one.
+#[test]
+fn what_is_alike_comes_to_share_one() {
+    let mut states: Vec<State> = (0..5)
+        .map(|_| {
+            let mut state = State::new(base(), Schema::Known(b"a"[..].into()));
+            state.set(Variable::SQL_MODE, text("ANSI"));
+            state
+        })
+        .collect();
+    let before: Vec<State> = states.clone();
+    for (a, b) in [(0, 4), (3, 1), (2, 3), (4, 1), (0, 2), (3, 0), (1, 4), (2, 0), (4, 3)] {
+        let [one, two] = states.get_disjoint_mut([a, b]).unwrap();
+        assert!(one.unites_with(two) && Arc::ptr_eq(&one.parts, &two.parts));
+    }
+    assert!(states.iter().all(|state| Arc::ptr_eq(&state.parts, &states[0].parts)));
+    assert!(states.iter().zip(&before).all(|(now, then)| now.same_as(then)));
+
+    // What one of them becomes is its own, and is not united with what differs.
+    let mut other = states[0].clone();
+    other.set_user_variable(b"x", UserValue::Number(b"1"[..].into())).unwrap();
+    assert!(!other.unites_with(&mut states[0]) && !states[1].unites_with(&mut other));
+    assert!(states[0].user_variables().is_empty() && !other.user_variables().is_empty());
+    other.forget(Variable::SQL_MODE);
+    let mut unknown = other.clone();
+    assert!(!other.unites_with(&mut unknown));
+    assert_eq!(states[2].get(Variable::SQL_MODE), Some(Some(&b"ANSI"[..])));
 }
 
 #[test]
