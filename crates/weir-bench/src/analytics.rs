@@ -32,8 +32,9 @@ impl Sent {
     }
 }
 
-/// Queries before the counted ones: the cache advisor watches the first of each statement, and then a sample.
-const WARM_UP: u32 = 60_000;
+/// Queries before the counted ones: the cache advisor watches the first of each statement, and then a sample, which shrinks to its
+/// share within some 50,000 of each.
+const WARM_UP: u32 = 60_000 * TABLES;
 const COUNTED: u32 = 8_000;
 /// One client needs one.
 const CONNECTIONS: u32 = 100;

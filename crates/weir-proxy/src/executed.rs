@@ -89,7 +89,7 @@ impl Types {
     }
 
     /// What stands behind the types, if they are those that are known.
-    #[inline]
+    #[inline(always)]
     fn behind_types<'p>(&self, rest: &'p [u8]) -> Option<&'p [u8]> {
         match (&*self.bound, rest) {
             ([], _) => None,
