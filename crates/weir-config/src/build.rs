@@ -159,6 +159,7 @@ fn limits(found: &Found) -> Limits {
         auth_failure_delay: duration(found, "auth_failure_delay"),
         server_connect_timeout: duration(found, "server_connect_timeout"),
         client_idle_timeout: duration(found, "client_idle_timeout"),
+        idle_transaction_timeout: duration(found, "idle_transaction_timeout"),
         client_read_timeout: duration(found, "client_read_timeout"),
         client_write_timeout: duration(found, "client_write_timeout"),
         server_read_timeout: duration(found, "server_read_timeout"),

@@ -183,6 +183,7 @@ fn limits(config: &Config) -> Vec<Setting<'static>> {
         shown("limits", "auth_failure_delay", duration_text(limits.auth_failure_delay)),
         shown("limits", "server_connect_timeout", duration_text(limits.server_connect_timeout)),
         shown("limits", "client_idle_timeout", duration_text(limits.client_idle_timeout)),
+        shown("limits", "idle_transaction_timeout", duration_text(limits.idle_transaction_timeout)),
         shown("limits", "client_read_timeout", duration_text(limits.client_read_timeout)),
         shown("limits", "client_write_timeout", duration_text(limits.client_write_timeout)),
         shown("limits", "server_read_timeout", duration_text(limits.server_read_timeout)),

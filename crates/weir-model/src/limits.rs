@@ -23,6 +23,8 @@ pub struct Limits {
     pub server_connect_timeout: Duration,
     /// Silence of a client between statements; 0 leaves it to the server's `wait_timeout`. Default 0.
     pub client_idle_timeout: Duration,
+    /// The same of a client that has a transaction open. Default 0.
+    pub idle_transaction_timeout: Duration,
     /// Silence of a client in the middle of a statement that is held; 30 s, as the server's `net_read_timeout`.
     pub client_read_timeout: Duration,
     /// A client that takes none of its answer; 60 s, as the server's `net_write_timeout`. 0 is no limit.
@@ -56,6 +58,7 @@ impl Default for Limits {
             auth_failure_delay: Duration::from_millis(100),
             server_connect_timeout: Duration::from_secs(5),
             client_idle_timeout: Duration::ZERO,
+            idle_transaction_timeout: Duration::ZERO,
             client_read_timeout: Duration::from_secs(30),
             client_write_timeout: Duration::from_secs(60),
             server_read_timeout: Duration::ZERO,

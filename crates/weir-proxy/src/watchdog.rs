@@ -16,6 +16,8 @@ pub(crate) const SERVER_SILENT: u16 = 1159;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
     Client,
+    /// The next statement of a transaction.
+    InTransaction,
     /// The rest of a request that is held.
     Upload,
     Server,
@@ -95,10 +97,20 @@ impl Session {
             Phase::Idle if self.lacks_long() || self.is_amid_command() => {
                 (Waits::Upload, limits.client_read_timeout)
             }
-            Phase::Idle => (Waits::Client, limits.client_idle_timeout),
+            Phase::Idle => self.waits_for_client(),
             Phase::Dropped(_) => (Waits::Upload, limits.client_read_timeout),
             // A client that sends a long request or file is bounded by the server's net_read_timeout.
             Phase::Request(_) | Phase::LocalInfile(_) | Phase::Binlog => (Waits::Client, Duration::ZERO),
+        }
+    }
+
+    fn waits_for_client(&self) -> (Waits, Duration) {
+        let (any, in_transaction) = (self.limits.client_idle_timeout, self.limits.idle_transaction_timeout);
+        let is_shorter = !in_transaction.is_zero() && (any.is_zero() || in_transaction < any);
+        if is_shorter && self.walker.in_transaction() {
+            (Waits::InTransaction, in_transaction)
+        } else {
+            (Waits::Client, any)
         }
     }
 
@@ -109,7 +121,7 @@ impl Session {
 
     fn waited_already(&self, waits: Waits) -> Option<Duration> {
         match waits {
-            Waits::Client => Some(self.current.ended.elapsed()),
+            Waits::Client | Waits::InTransaction => Some(self.current.ended.elapsed()),
             Waits::Pool => Some(self.sharing.as_ref()?.waiting.as_ref()?.begun.elapsed()),
             Waits::Server | Waits::SlowReader | Waits::Upload => None,
         }
@@ -127,10 +139,13 @@ impl Session {
             }
             // The client is told there that none became free.
             Waits::Pool => Exit::Attach,
-            Waits::Client => {
-                let text = format!(
-                    "The client was disconnected by Weir because of inactivity (client_idle_timeout, {seconds} s)"
-                );
+            Waits::Client | Waits::InTransaction => {
+                let key = match waits {
+                    Waits::InTransaction => "idle_transaction_timeout",
+                    _ => "client_idle_timeout",
+                };
+                let text =
+                    format!("The client was disconnected by Weir because of inactivity ({key}, {seconds} s)");
                 Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(4031, b"HY000", text))
             }
             Waits::Server => {

@@ -32,6 +32,33 @@ async fn p44_the_time_of_a_statement_is_no_idle_time() {
 }
 
 #[tokio::test]
+async fn p44_a_transaction_that_is_forgotten_ends_and_gives_its_locks_back() {
+    let limits = "idle_transaction_timeout = \"3s\"\n[pool]\nsharing = \"transaction\"";
+    let (server, weir, mut client) = client_with_limits(limits).await;
+    client.run("CREATE DATABASE p44_forgotten").await.unwrap();
+    client.run("CREATE TABLE p44_forgotten.t (a INT PRIMARY KEY)").await.unwrap();
+    client.run("INSERT INTO p44_forgotten.t VALUES (1)").await.unwrap();
+    // Without a transaction it may be silent for longer.
+    let mut quiet = ConnectOptions::tcp(weir.addr(), "app", "app-pw").connect().await.unwrap();
+    quiet.run("SELECT 1").await.unwrap();
+    client.run("BEGIN").await.unwrap();
+    client.run("SELECT a FROM p44_forgotten.t WHERE a = 1 FOR UPDATE").await.unwrap();
+    let last = Instant::now();
+    client.run("INSERT INTO p44_forgotten.t VALUES (2)").await.unwrap();
+    // Who waits for the lock gets it: it was rolled back.
+    let mut other = ConnectOptions::tcp(server.addr(), "app", "app-pw").connect().await.unwrap();
+    other.run("UPDATE p44_forgotten.t SET a = 3 WHERE a = 1").await.unwrap();
+    assert!(last.elapsed() > Duration::from_millis(2900), "{:?}", last.elapsed());
+    let rows = other.scalar("SELECT GROUP_CONCAT(a) FROM p44_forgotten.t").await.unwrap();
+    assert_eq!(rows.as_deref(), Some("3"));
+    let said = client.stream().expect_packet().await.unwrap();
+    assert_eq!(said.payload[..3], [0xff, 0xbf, 0x0f], "not error 4031 but {said:?}");
+    let text = String::from_utf8_lossy(&said.payload).into_owned();
+    assert!(text.contains("idle_transaction_timeout, 3 s"), "{text}");
+    assert_eq!(quiet.scalar("SELECT 2").await.unwrap().as_deref(), Some("2"));
+}
+
+#[tokio::test]
 async fn p44_a_long_limit_does_not_delay_a_short_one() {
     let limits = "client_idle_timeout = \"1h\"\nserver_read_timeout = \"1s\"";
     let (_server, _weir, mut client) = client_with_limits(limits).await;

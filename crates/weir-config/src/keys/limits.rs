@@ -94,6 +94,14 @@ pub(super) static LIMITS: Section = Section {
             "Silence of a client between statements. 0 leaves it to the server's `wait_timeout`, \
              which does not end a client that shares connections and has none at the time.",
         ),
+        time_or(
+            "idle_transaction_timeout",
+            365 * DAYS,
+            "no limit",
+            "\"0s\"",
+            "Silence of a client that has a transaction open, and so keeps its connection and its locks: error 4031, and the server rolls back. \
+             0 leaves it to the server's `wait_timeout`.",
+        ),
         time(
             "client_read_timeout",
             1_000,
