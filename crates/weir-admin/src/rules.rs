@@ -54,7 +54,8 @@ pub struct RuleState {
     pub rule: Value,
     /// The same as TOML.
     pub toml: String,
-    /// Statements that it matched since Weir was started.
+    /// Statements that it matched since it was made, or Weir was started. An edit keeps what was counted; a rule that was removed and made again
+    /// counts from nothing.
     pub hits: u64,
     /// When it last matched one, in seconds since 1970-01-01 UTC.
     pub last_hit: Option<u64>,
@@ -70,7 +71,7 @@ pub struct RuleState {
     pub cache: Option<CacheCounts>,
 }
 
-/// Statements to which a rule has done something, since Weir was started.
+/// Statements to which a rule has done something, since it was made or Weir was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RuleDeeds {
     /// Denied.
@@ -85,7 +86,7 @@ pub struct RuleDeeds {
     pub timed_out: u64,
 }
 
-/// What the cache has counted for a rule, or for all, since Weir was started. Times are sums.
+/// What the cache has counted for a rule since it was made or Weir was started, or for all rules. Times are sums.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CacheCounts {
     /// Entries stored now, marks of the shadow mode included.

@@ -93,6 +93,15 @@ impl Cache {
         self.inner.max_entry.load(Ordering::Relaxed)
     }
 
+    /// A rule that was just made, of which nothing is counted, whatever one of the same name had counted before.
+    pub fn new_rule(&self, name: &str) -> Arc<Rule> {
+        let mut forgotten = self.inner.forgotten.lock();
+        let rule = self.rule(name);
+        forgotten.add(&rule.stats());
+        rule.begin();
+        rule
+    }
+
     /// The rule of this name; from now on it is in the statistics.
     pub fn rule(&self, name: &str) -> Arc<Rule> {
         let mut rules = self.inner.rules.lock();

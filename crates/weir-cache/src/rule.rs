@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::reason::{DropReason, Refusal};
 
 /// Threads that count the same mostly meet in different stripes.
@@ -71,6 +73,8 @@ pub struct Rule {
     ages_millis: AtomicU64,
     entries: AtomicI64,
     bytes: AtomicI64,
+    /// What was counted when a rule of this name was made again: that is another's.
+    before: Mutex<Option<Box<RuleStats>>>,
 }
 
 impl Rule {
@@ -85,6 +89,7 @@ impl Rule {
             ages_millis: AtomicU64::new(0),
             entries: AtomicI64::new(0),
             bytes: AtomicI64::new(0),
+            before: Mutex::default(),
         })
     }
 
@@ -109,6 +114,20 @@ impl Rule {
 
     /// What was counted so far.
     pub fn stats(&self) -> RuleStats {
+        let before = self.before.lock();
+        let all = self.all();
+        match before.as_deref() {
+            Some(before) => all.since(before),
+            None => all,
+        }
+    }
+
+    /// Counts from nothing. What is stored stays.
+    pub(crate) fn begin(&self) {
+        *self.before.lock() = Some(Box::new(self.all()));
+    }
+
+    fn all(&self) -> RuleStats {
         let often = |of: Often| self.often.iter().map(|s| s.0[of as usize].load(Ordering::Relaxed)).sum();
         let seldom = |of: Seldom| self.seldom[of as usize].load(Ordering::Relaxed);
         let gauge = |of: &AtomicI64| u64::try_from(of.load(Ordering::Relaxed)).unwrap_or(0);
@@ -246,4 +265,47 @@ pub struct RuleStats {
     pub dropped: Vec<(DropReason, u64)>,
     /// Statements that the cache left alone, by reason.
     pub refused: Vec<(Refusal, u64)>,
+}
+
+impl RuleStats {
+    /// What came after `before`. What is stored now is not a matter of time.
+    fn since(self, before: &Self) -> Self {
+        let each = |now: Vec<u64>, then: &[u64]| -> Vec<u64> {
+            now.into_iter().zip(then).map(|(now, then)| now.saturating_sub(*then)).collect()
+        };
+        Self {
+            name: self.name,
+            entries: self.entries,
+            bytes: self.bytes,
+            hits: self.hits.saturating_sub(before.hits),
+            hit_bytes: self.hit_bytes.saturating_sub(before.hit_bytes),
+            saved: self.saved.saturating_sub(before.saved),
+            misses: self.misses.saturating_sub(before.misses),
+            waits: self.waits.saturating_sub(before.waits),
+            fills: self.fills.saturating_sub(before.fills),
+            evicted: self.evicted.saturating_sub(before.evicted),
+            expired: self.expired.saturating_sub(before.expired),
+            replaced: self.replaced.saturating_sub(before.replaced),
+            refreshes: self.refreshes.saturating_sub(before.refreshes),
+            stale_served: self.stale_served.saturating_sub(before.stale_served),
+            wiped: self.wiped.saturating_sub(before.wiped),
+            handovers: self.handovers.saturating_sub(before.handovers),
+            shadow_seen: self.shadow_seen.saturating_sub(before.shadow_seen),
+            shadow_hits: self.shadow_hits.saturating_sub(before.shadow_hits),
+            shadow_stale: self.shadow_stale.saturating_sub(before.shadow_stale),
+            shadow_saved: self.shadow_saved.saturating_sub(before.shadow_saved),
+            verified: self.verified.saturating_sub(before.verified),
+            mismatched: self.mismatched.saturating_sub(before.mismatched),
+            stale_ages: each(self.stale_ages, &before.stale_ages),
+            stale_age: self.stale_age.saturating_sub(before.stale_age),
+            dropped: by_reason(self.dropped, &before.dropped),
+            refused: by_reason(self.refused, &before.refused),
+        }
+    }
+}
+
+/// Both are of all reasons in their order.
+fn by_reason<R>(now: Vec<(R, u64)>, then: &[(R, u64)]) -> Vec<(R, u64)> {
+    let less = |((reason, now), (_, then)): ((R, u64), &(R, u64))| (reason, now.saturating_sub(*then));
+    now.into_iter().zip(then).map(less).collect()
 }

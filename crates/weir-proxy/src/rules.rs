@@ -188,7 +188,7 @@ fn acts(rule: &Rule) -> bool {
     rule.deny.is_some() || rule.limit.is_some() || rule.timeout.is_some() || rule.rewrite.is_some()
 }
 
-/// Makes lists of rules, and keeps what is counted under their names.
+/// Makes lists of rules, and keeps what is counted under their names, for as long as there is a rule of the name in each list.
 #[derive(Debug, Default)]
 pub(crate) struct RuleMaker {
     last: Mutex<(u64, HashMap<String, Arc<Counter>>)>,
@@ -206,11 +206,16 @@ impl RuleMaker {
         *generation += 1;
         counters.retain(|name, _| list.iter().any(|rule| rule.name == *name));
         let limits = self.limits(&list);
-        let part = |rule: &Rule| Part {
-            limit: limits.get(&rule.name).cloned(),
-            counter: Arc::clone(counters.entry(rule.name.clone()).or_default()),
-            cached: cache.rule(&rule.name),
-            terms: rule.cache.clone().map(Arc::new),
+        let part = |rule: &Rule| {
+            let (counter, cached) = match counters.get(&rule.name) {
+                Some(counter) => (Arc::clone(counter), cache.rule(&rule.name)),
+                None => {
+                    let counter = Arc::clone(counters.entry(rule.name.clone()).or_default());
+                    (counter, cache.new_rule(&rule.name))
+                }
+            };
+            let limit = limits.get(&rule.name).cloned();
+            Part { counter, cached, limit, terms: rule.cache.clone().map(Arc::new) }
         };
         let parts = list.iter().map(part).collect();
         cache.retain_rules(|name| list.iter().any(|rule| rule.name == name));

@@ -17,6 +17,31 @@ fn what_was_asked_under_a_rule_counts_also_when_it_is_forgotten() {
 }
 
 #[test]
+fn a_rule_that_is_made_again_counts_from_nothing() {
+    let mut w = World::new();
+    w.put("a", "1");
+    assert!(w.hit("a").is_some());
+    w.miss("b").give_up(DropReason::Error);
+    w.scope.rule().refuse(Refusal::Bypass);
+    // It is gone, and still has an entry.
+    w.cache.retain_rules(|_| false);
+    let before = w.stats();
+    assert_eq!((before.hits, before.misses, before.entries), (1, 2, 1));
+    let again = w.cache.new_rule("stories");
+    let stats = again.stats();
+    let none = RuleStats { entries: before.entries, bytes: before.bytes, ..w.cache.rule("other").stats() };
+    assert_eq!(RuleStats { name: "other".into(), ..stats }, none);
+    assert_eq!(w.cache.stats().asked, Asked { hits: 1, misses: 2, waits: 0 }, "all together stays");
+    // What is stored is served, and counts for the new one.
+    w.scope = Arc::new(Scope::new(again, 1, "wp"));
+    assert!(w.hit("a").is_some());
+    assert_eq!((w.stats().hits, w.stats().saved), (1, Duration::from_micros(300)));
+    w.cache.wipe(&Selector::all());
+    assert_eq!((w.stats().wiped, w.stats().entries), (1, 0));
+    assert_eq!(w.cache.stats().asked, Asked { hits: 2, misses: 2, waits: 0 });
+}
+
+#[test]
 fn what_was_stored_is_served_until_its_ttl() {
     let mut w = World::new();
     assert_eq!(w.hit("a"), None);

@@ -50,6 +50,36 @@ fn counts_stay_with_the_name_of_a_rule() {
     assert_eq!(anew.counts().first().map(|c| (c.hits, c.last_hit)), Some((0, None)));
 }
 
+/// Also where the cache still knows the name, for it has entries.
+#[test]
+fn what_the_cache_has_counted_stays_with_a_rule_and_ends_with_it() {
+    let (maker, cache) = (RuleMaker::default(), Cache::new(CacheLimits::default(), 1));
+    let make = |list: &[Rule]| maker.make(list.to_vec(), &cache, LexMode::new(ServerFamily::MySql, 90_704));
+    let (a, b) = (rule("a", None, CacheMode::Serve), rule("b", None, CacheMode::Serve));
+    let rules = make(std::slice::from_ref(&a)).unwrap();
+    let cached = rules.cached(RuleIndex(0)).unwrap();
+    let passed =
+        || cache.stats().rules.iter().find(|rule| &*rule.name == "a").map(|rule| rule.refused.clone());
+    let passed = || passed().map(|refused| refused.iter().map(|(_, count)| count).sum::<u64>());
+    cached.refuse(weir_cache::Refusal::Bypass);
+    let key = cache.key(b"key");
+    let scope = Arc::new(weir_cache::Scope::new(Arc::clone(cached), 1, "x"));
+    let terms = weir_cache::Terms::ttl(Duration::from_secs(60));
+    let ask = weir_cache::Ask { key, scope: &scope, terms, floor: None };
+    let weir_cache::Lookup::Miss(ticket) = cache.lookup(&ask, Instant::now()) else { panic!() };
+    let answer =
+        weir_cache::Answer { packets: b"1", warning_packets: &[], about: weir_cache::About::default() };
+    assert!(matches!(ticket.fill(&answer, Instant::now()), weir_cache::Fill::Stored(_)));
+    // Edited, or moved: it is the same.
+    make(&[b.clone(), rule("a", Some("x"), CacheMode::Serve)]).unwrap();
+    assert_eq!(passed(), Some(1));
+    make(&[b]).unwrap();
+    assert_eq!(passed(), Some(1), "it is gone, and has an entry");
+    make(&[a]).unwrap();
+    assert_eq!(passed(), Some(0));
+    assert_eq!(cache.stats().entries, 1);
+}
+
 #[test]
 fn a_user_whom_no_rule_concerns_is_told() {
     let maker = RuleMaker::default();

@@ -122,7 +122,7 @@ pub enum RulesVerb {
     },
 }
 
-const LIST_HELP: &str = "Counts are since Weir was started; `matched` is of statements that Weir had to look at, `misses` of those that \
+const LIST_HELP: &str = "Counts are since the rule was made or Weir was started, an edit keeps them; `matched` is of statements that Weir had to look at, `misses` of those that \
 found nothing, `waited` of those that found another session asking the same; the hit ratio is of all three.\n\n`time saved` adds up, for each hit, what the server took for the answer when it was stored. A run that took \
 much longer than others counts for what is usual, as it may stand for many hits (docs/analytics.md, \"Time saved\").";
 
