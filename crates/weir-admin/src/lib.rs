@@ -44,8 +44,8 @@ pub use queries::{
     Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryCounts, QueryShown, Reset, SortBy, Times,
 };
 pub use rules::{
-    CacheCounts, Changed, Move, NewRule, Place, RuleDeeds, RuleState, RuleTable, RuleText, RulesAsked,
-    StaleAges,
+    CacheCounts, Changed, EffectCounts, MeanTime, Move, NewRule, Place, RuleDeeds, RuleEffect, RuleState,
+    RuleTable, RuleText, RulesAsked, StaleAges,
 };
 pub use serve::serve;
 pub use sessions::{

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::queries::Times;
+
 /// Which of the rules are wanted, in their order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +71,52 @@ pub struct RuleState {
     pub not_served: u64,
     /// What the cache has counted for it; null if it says nothing about the cache and nothing was counted.
     pub cache: Option<CacheCounts>,
+    /// What the statements that a cache rule matches cost before it was made, and since. Told of one rule that is asked for by its name, and
+    /// null without statistics (`analytics.enabled`), and where a `pattern` matches, as digests have no literals.
+    #[serde(default)]
+    pub effect: Option<RuleEffect>,
+}
+
+/// What the statements cost that a rule matches, as far as their digest, user and schema tell: a rule's `client` and `command` are not looked
+/// at, nor whether an earlier rule answers for them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RuleEffect {
+    /// Since when `now` counts, in seconds since 1970-01-01 UTC: since the rule was made, it matched other statements, Weir was started, or
+    /// the statistics were reset.
+    pub since: u64,
+    /// What was counted of them before, since Weir was started or the statistics were reset; null where that is not known, as after a start
+    /// with the rule.
+    pub before: Option<EffectCounts>,
+    /// Null where rows of the statistics have made room meanwhile.
+    pub now: Option<EffectCounts>,
+}
+
+/// What was counted of statements in some time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EffectCounts {
+    pub calls: u64,
+    /// Statements answered by the cache, those that waited for another's answer included, and those for which it had nothing.
+    pub hits: u64,
+    pub misses: u64,
+    /// All of them, as clients saw it.
+    pub total: Times,
+    /// Those that no server has answered, as clients saw it: `hits`, and what Weir has answered by itself.
+    pub without_server: MeanTime,
+    /// Those that the server has answered, as clients saw it: `misses`, and what passed the cache by.
+    pub with_server: MeanTime,
+    /// What these took the server.
+    pub server_time: MeanTime,
+    /// Time that the server took for the answers that hits got.
+    pub saved_seconds: f64,
+}
+
+/// A mean. Times are in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MeanTime {
+    pub count: u64,
+    pub sum_seconds: f64,
+    /// Null where nothing was counted.
+    pub mean_seconds: Option<f64>,
 }
 
 /// Statements to which a rule has done something, since it was made or Weir was started.

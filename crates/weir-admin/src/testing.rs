@@ -61,6 +61,7 @@ fn state(name: &str) -> RuleState {
         warnings: Vec::new(),
         not_served: 0,
         cache: Some(CacheCounts::default()),
+        effect: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod advise;
 mod cache;
+mod effect;
 mod explain;
 mod history;
 mod keeper;
@@ -56,6 +57,7 @@ impl Live {
         history: Option<Arc<History>>,
         pulse: Arc<Pulse>,
     ) -> Self {
+        keeper.effects.note(&shared, false);
         let (started, began, said) = (SystemTime::now(), Instant::now(), status::Said::default());
         Self { shared, keeper, reloads, history, pulse, started, began, said }
     }
@@ -111,7 +113,9 @@ impl Control for Live {
         let at = rules.iter().position(|rule| rule.name == name);
         let at = at.ok_or_else(|| rules::by_digest(&self.shared, name, unknown_rule(name)))?;
         let seen = sessions::seen_for(&self.shared, &rules);
-        rules::states(&self.shared, &rules, at..at + 1, &seen).pop().ok_or_else(|| unknown_rule(name))
+        let effect = rules.get(at).and_then(|rule| self.keeper.effects.of(&self.shared, rule));
+        let state = rules::states(&self.shared, &rules, at..at + 1, &seen).pop();
+        state.map(|state| RuleState { effect, ..state }).ok_or_else(|| unknown_rule(name))
     }
 
     fn add(&self, new: &NewRule, held: Option<&str>) -> Result<Changed, ApiError> {
@@ -186,7 +190,9 @@ impl Control for Live {
         if let Some(history) = &self.history {
             history.flush();
         }
-        queries::reset(&self.shared)
+        let reset = queries::reset(&self.shared);
+        self.keeper.effects.reset();
+        reset
     }
 
     fn cache(&self) -> CacheState {

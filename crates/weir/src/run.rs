@@ -180,7 +180,11 @@ impl Running {
         let told = self.reload_now();
         let line = told.clone();
         // A change as any other, so its line waits where the log is full. Nobody waits for it here.
-        let said = tokio::task::spawn_blocking(move || say_reloaded(&line));
+        let (keeper, shared) = (Arc::clone(&self.keeper), Arc::clone(&self.shared));
+        let said = tokio::task::spawn_blocking(move || {
+            say_reloaded(&line);
+            keeper.effects.note(&shared, true);
+        });
         let _ = timeout(LINE, said).await;
         told
     }

@@ -6,7 +6,7 @@ use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 
 use super::input::{Body, IfMatch, MustMatch};
-use super::{Controls, blocking};
+use super::{Controls, blocking, looking};
 use crate::access;
 use crate::error::{ApiError, Code, ErrorBody};
 use crate::rules::{Changed, Move, NewRule, Place, RuleState, RuleTable, RuleText, RulesAsked};
@@ -92,7 +92,7 @@ pub(super) async fn show(
     State(control): State<Controls>,
     Path(name): Path<String>,
 ) -> Result<Json<RuleState>, ApiError> {
-    blocking(control, move |control| control.rule(&name)).await
+    looking(control, move |control| control.rule(&name)).await
 }
 
 /// Puts a rule in the place of another, in the list of rules that whoever asks has seen.

@@ -67,6 +67,8 @@ pub(super) struct Counts {
     both: Spread,
     total: Spread,
     server: Spread,
+    /// Of what no server has answered, as clients saw it.
+    alone: Spread,
     queue: OnceLock<Box<Spread>>,
     rare: OnceLock<Box<Rare>>,
 }
@@ -125,10 +127,11 @@ impl Counts {
 
     #[inline(never)]
     fn add_times(&self, total_ns: u64, server_ns: u64) {
-        self.total.record(total_ns);
-        if server_ns != 0 {
-            self.server.record(server_ns);
+        if server_ns == 0 {
+            return self.alone.record(total_ns);
         }
+        self.total.record(total_ns);
+        self.server.record(server_ns);
     }
 
     #[inline(never)]
@@ -199,6 +202,8 @@ impl Counts {
             of.add_to(sum);
             self.both.add_to(sum);
         }
+        self.alone.add_to(&mut sums.total);
+        sums.alone_ns += self.alone.sum_ns();
         if let Some(queue) = self.queue.get() {
             queue.add_to(&mut sums.queue);
         }
@@ -227,7 +232,7 @@ impl Counts {
     fn held(&self) -> usize {
         let queue = self.queue.get().map_or(0, |queue| size_of::<Spread>() + queue.held());
         let rare = self.rare.get().map_or(0, |_| size_of::<Rare>());
-        self.both.held() + self.total.held() + self.server.held() + queue + rare
+        self.both.held() + self.total.held() + self.server.held() + self.alone.held() + queue + rare
     }
 }
 

@@ -47,6 +47,10 @@ impl Spread {
         sum.add_sum(self.sum_ns.get());
     }
 
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns.get()
+    }
+
     /// Bytes of memory beside itself.
     pub fn held(&self) -> usize {
         self.pieces.iter().filter(|piece| piece.get().is_some()).count() * size_of::<[Counter; BUCKETS]>()

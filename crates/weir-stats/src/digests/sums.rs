@@ -32,6 +32,8 @@ pub struct Sums {
     pub total: HistogramSnapshot,
     pub queue: HistogramSnapshot,
     pub server: HistogramSnapshot,
+    /// The part of `total` that went to statements which no server has answered: the cache or Weir has. Not kept in files.
+    pub alone_ns: u64,
     /// Errors by code; 0 stands for codes that came after a row had met sixteen others.
     pub codes: BTreeMap<u16, u64>,
     /// Statements that the cache left alone, by the number of the reason.
@@ -64,6 +66,7 @@ impl Default for Sums {
             total: HistogramSnapshot::default(),
             queue: HistogramSnapshot::default(),
             server: HistogramSnapshot::default(),
+            alone_ns: 0,
             codes: BTreeMap::new(),
             refused: [0; REASONS],
             pins: [0; REASONS],
@@ -128,6 +131,7 @@ impl Sums {
         self.total.merge(&other.total);
         self.queue.merge(&other.queue);
         self.server.merge(&other.server);
+        self.alone_ns += other.alone_ns;
         for (code, count) in &other.codes {
             *self.codes.entry(*code).or_default() += count;
         }
@@ -167,6 +171,7 @@ impl Sums {
             total: self.total.since(&earlier.total),
             queue: self.queue.since(&earlier.queue),
             server: self.server.since(&earlier.server),
+            alone_ns: self.alone_ns.saturating_sub(earlier.alone_ns),
             ..Self::default()
         };
         for (since, (now, then)) in

@@ -263,6 +263,7 @@ proptest! {
             expected.bytes_in += call.bytes_in;
             expected.bytes_out += call.bytes_out;
             expected.rows_sent += call.rows_sent;
+            expected.alone_ns += if call.server_ns == 0 { call.total_ns } else { 0 };
             for (sum, ns) in [(&mut expected.total, Some(call.total_ns)), (&mut expected.server, Some(call.server_ns).filter(|ns| *ns > 0)), (&mut expected.queue, Some(call.queue_ns).filter(|ns| *ns > 0))] {
                 let one = crate::Histogram::default();
                 ns.into_iter().for_each(|ns| one.record(ns));

@@ -55,7 +55,7 @@ pub enum RulesVerb {
         #[command(flatten)]
         at: At,
     },
-    /// Show everything about one rule
+    /// Show everything about one rule; of a cache rule also what its statements cost before it was made, and since
     Show {
         /// The rule, as `weir rules list` names it
         #[arg(value_name = "NAME")]

@@ -7,12 +7,13 @@ use weir_admin::{
     Tried, Verdict,
 };
 use weir_cache::{Refusal, Selector};
-use weir_model::rule::{CacheMode, CacheRule, CacheShare, Rule, RuleCommand};
+use weir_model::rule::{CacheMode, CacheRule, CacheShare, Rule, RuleCommand, RuleMatch};
 use weir_policy::{Connection, Outcome, Rewritten, RuleIndex, RuleSet, RuleVerdict, Statement, rule_kind};
 use weir_proxy::{CacheHints, Shared};
 use weir_sql::{
     Digest, FunctionName, LexMode, ReadFacts, TableName, read_facts, strip_comments, trimmed_span,
 };
+use weir_stats::digests::Line;
 
 /// A longer text is not shown again, in bytes.
 const SHOWN: usize = 4096;
@@ -59,6 +60,43 @@ pub fn cached_by(shared: &Shared, question: &Question, digest: Digest) -> Option
     let read = Read { digest, ..Read::of(shared, question).ok()? };
     let verdicts = read.verdicts(shared).ok()?;
     verdicts.into_iter().find(|verdict| verdict.adds.cache).map(|verdict| verdict.name)
+}
+
+/// The statements that a rule matches, as far as their digest, user and schema tell.
+pub struct Matched {
+    set: RuleSet,
+    mode: LexMode,
+}
+
+impl Matched {
+    /// `None` for a rule with a pattern: a digest has no literals in which it might be found.
+    pub fn by(shared: &Shared, rule: &Rule) -> Option<Self> {
+        let mode = super::mode(shared);
+        let matches = RuleMatch { client: None, command: None, ..rule.matches.clone() };
+        if matches.pattern.is_some() {
+            return None;
+        }
+        let rule = Rule { matches, ..rule.clone() };
+        Some(Self { set: RuleSet::compile(&[rule], 0, mode).ok()?, mode })
+    }
+
+    pub fn is(&self, line: &Line) -> bool {
+        let text = &*line.digest.text;
+        let facts = read_facts(text, self.mode);
+        let statement = Statement {
+            digest: line.digest.id,
+            digest_text: text,
+            text,
+            reads: &facts.tables,
+            writes: &facts.writes.tables,
+            kind: rule_kind(weir_sql::Facts::of(text, self.mode, true).kind()),
+            command: RuleCommand::Query,
+        };
+        let schema = Some(&*line.origin.schema).filter(|schema| !schema.is_empty());
+        let connection =
+            Connection { user: &line.origin.user, schema, client_ip: None, schema_unknown: false };
+        self.set.explain(&statement, &connection).iter().all(|verdict| verdict.mismatches.is_empty())
+    }
 }
 
 pub fn explain(shared: &Shared, question: &Question) -> Result<Explanation, ApiError> {

@@ -1,5 +1,6 @@
 //! The configuration in force and the file that keeps it. A reload and a change through the API take turns here.
 
+use super::effect::Effects;
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_admin::{ApiError, Code, LastReload};
@@ -16,6 +17,8 @@ pub struct Keeper {
     /// Held by who changes the file. Somebody else may keep it locked for seconds, which no reload waits for.
     writing: Mutex<()>,
     last_reload: Mutex<Option<LastReload>>,
+    /// What the statements of rules had cost when these were made.
+    pub effects: Effects,
 }
 
 /// What became of the file when the rules were changed.
@@ -28,7 +31,12 @@ pub struct Kept {
 
 impl Keeper {
     pub fn new(reloader: Option<Reloader>) -> Self {
-        Self { reloader: Mutex::new(reloader), writing: Mutex::default(), last_reload: Mutex::default() }
+        Self {
+            reloader: Mutex::new(reloader),
+            writing: Mutex::default(),
+            last_reload: Mutex::default(),
+            effects: Effects::default(),
+        }
     }
 
     /// Nobody else reads or changes the configuration as long as this is held.
@@ -88,6 +96,8 @@ impl Keeper {
             }
         };
         shared.set_rules(rules).map_err(|errors| bad(&errors))?;
+        drop(reloader);
+        self.effects.note(shared, true);
         Ok((told, kept))
     }
 }

@@ -38,6 +38,7 @@ pub fn states(shared: &Shared, rules: &[Rule], page: Range<usize>, seen: &[Sessi
             warnings: warnings.remove(name).unwrap_or_default(),
             not_served: super::sessions::not_served(std::slice::from_ref(rule), seen) as u64,
             cache: counted.filter(|counts| rule.cache.is_some() || !silent(counts)),
+            effect: None,
         }
     };
     rules.iter().zip(1..).skip(page.start).take(page.len()).map(&mut state).collect()

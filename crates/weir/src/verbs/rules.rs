@@ -2,14 +2,16 @@
 
 use super::client::Refused;
 use super::show::{
-    COUNTS, ago, bytes, counts, entries, not_served, pairs, part, percent, plural, reasons, seconds, table,
+    COUNTS, ago, bytes, counts, entries, not_served, optional, pairs, part, percent, plural, reasons,
+    seconds, table,
 };
 use super::{Asked, escaped, explain, query};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use weir_admin::{
-    CacheCounts, Changed, Code, Move, Place, QueryShown, Question, RuleDeeds, RuleState, RuleTable, RuleText,
+    CacheCounts, Changed, Code, EffectCounts, MeanTime, Move, Place, QueryShown, Question, RuleDeeds,
+    RuleEffect, RuleState, RuleTable, RuleText,
 };
 
 pub fn run(verb: RulesVerb) -> Result<()> {
@@ -173,7 +175,43 @@ fn one(rule: &RuleState) -> String {
         text.push('\n');
         text.push_str(&all_counts(cache));
     }
+    if let Some(effect) = &rule.effect {
+        text.push('\n');
+        text.push_str(&effect_of(effect));
+    }
     text
+}
+
+/// What a rule's statements cost before and since.
+fn effect_of(effect: &RuleEffect) -> String {
+    let header = ["", ">calls", ">clients waited", ">mean", ">p95"];
+    let unknown = |name: &str| [name, "?", "?", "?", "?"].map(str::to_owned).to_vec();
+    let all = |name: &str, counts: &Option<EffectCounts>| match counts {
+        None => unknown(name),
+        Some(EffectCounts { calls, total, .. }) => {
+            let (sum, mean) = (seconds(total.sum_seconds), optional(total.mean_seconds));
+            vec![name.to_owned(), calls.to_string(), sum, mean, optional(total.p95_seconds)]
+        }
+    };
+    let part = |name: &str, time: &MeanTime| {
+        let (sum, mean) = (seconds(time.sum_seconds), optional(time.mean_seconds));
+        vec![name.to_owned(), time.count.to_string(), sum, mean, String::new()]
+    };
+    let mut rows = vec![all("before the rule", &effect.before), all("since then", &effect.now)];
+    if let Some(now) = &effect.now {
+        rows.push(part("  from the cache", &now.without_server));
+        rows.push(part("  from the server", &now.with_server));
+        rows.push(part("  the server took", &now.server_time));
+    }
+    let why = match effect.before {
+        Some(_) => "",
+        None => "before the rule: not known, as Weir was started with it, or the statistics were reset\n",
+    };
+    format!(
+        "what the statements cost that it matches by digest, user and schema; the rule began to count {}\n{}\n{why}",
+        ago(Some(effect.since)),
+        table(&header, rows)
+    )
 }
 
 /// Every counter that says something.

@@ -61,5 +61,43 @@ async fn one_slow_run_is_not_what_each_hit_saves() {
         let rule = told_json(&weir, &["rules", "show", &format!("digest-{id}")]);
         let of_rule = rule["cache"]["saved_seconds"].as_f64().unwrap();
         assert!((saved - of_rule).abs() < 1.1e-5, "{flavor:?} {saved} {of_rule}");
+        let effect = &rule["effect"];
+        let (before, now) = (&effect["before"], &effect["now"]);
+        assert_eq!((&before["calls"], &before["hits"]), (&json!(5), &json!(0)), "{flavor:?} {effect:#}");
+        assert_eq!((&now["calls"], &now["hits"], &now["misses"]), (&json!(11), &json!(10), &json!(1)));
+        let counts =
+            ["without_server", "with_server", "server_time"].map(|of| now[of]["count"].as_u64().unwrap());
+        assert_eq!(counts, [10, 1, 1], "{flavor:?} {effect:#}");
+        let sum = |of: &Value| of["sum_seconds"].as_f64().unwrap();
+        let parts = sum(&now["without_server"]) + sum(&now["with_server"]);
+        assert!((sum(&now["total"]) - parts).abs() < 1e-6, "{effect:#}");
+        // Each of the hits was faster than the one that was locked out, and nothing else is counted under them.
+        assert!(sum(&now["without_server"]) > 0.0 && sum(&now["with_server"]) > 4.0 * slowest.as_secs_f64());
+        assert!((now["saved_seconds"].as_f64().unwrap() - saved).abs() < 1e-9, "{effect:#}");
+        let text = told(&weir, &["rules", "show", &format!("digest-{id}")]);
+        assert!(text.contains("before the rule") && text.contains("from the cache"), "{text}");
+        // A rule by table matches the same and what else reads it; one that looks at literals cannot be told by digests.
+        client.run("SELECT MAX(v) FROM t").await.unwrap();
+        counted(&mut client).await;
+        let named = ["--match-table", "proof_slow.t", "--ttl", "1m"];
+        told(&weir, &[&["rules", "add", "--name", "by-table"][..], &named].concat());
+        told(
+            &weir,
+            &[&["rules", "add", "--name", "by-text", "--match-pattern", "id=1"][..], &named].concat(),
+        );
+        let by = |name: &str| told_json(&weir, &["rules", "show", name])["effect"].clone();
+        assert_eq!(by("by-table")["before"]["calls"], 17, "{flavor:?}");
+        assert_eq!((by("by-table")["now"]["calls"].clone(), by("by-text")), (json!(0), Value::Null));
+        // Made again it begins anew, and so it does where the statistics do.
+        told(&weir, &["rules", "remove", &format!("digest-{id}")]);
+        told(&weir, &["rules", "add", "--from-digest", &id, "--cache", "5m"]);
+        let again = told_json(&weir, &["rules", "show", &format!("digest-{id}")]);
+        assert_eq!((&again["cache"]["hits"], &again["cache"]["misses"]), (&json!(0), &json!(0)));
+        assert_eq!(
+            (&again["effect"]["before"]["calls"], &again["effect"]["now"]["calls"]),
+            (&json!(16), &json!(0))
+        );
+        told(&weir, &["queries", "reset"]);
+        assert_eq!(by("by-table")["before"], Value::Null, "{flavor:?}");
     }
 }

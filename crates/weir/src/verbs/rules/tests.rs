@@ -1,4 +1,5 @@
 use super::*;
+use crate::verbs::fixture::{keys, times, with};
 use serde_json::json;
 
 fn table() -> RuleTable {
@@ -25,6 +26,15 @@ fn table() -> RuleTable {
     .unwrap()
 }
 
+fn effect() -> Value {
+    let mean = |count: u64, mean: f64| json!({"count": count, "sum_seconds": count as f64 * mean, "mean_seconds": mean});
+    let counts = |calls: u64, hits: u64, time: f64| {
+        json!({"calls": calls, "hits": hits, "misses": 3, "total": times(calls, time), "without_server": mean(hits, 0.0001),
+            "with_server": mean(calls - hits, 0.151), "server_time": mean(calls - hits, 0.150), "saved_seconds": hits as f64 * 0.15})
+    };
+    json!({"since": 0, "before": counts(40, 0, 0.154), "now": counts(100, 91, 0.0137)})
+}
+
 #[test]
 fn tables_of_rules() {
     let part = |offset| RuleTable {
@@ -36,6 +46,13 @@ fn tables_of_rules() {
     insta::assert_snapshot!("list_part", list(&part(1)));
     insta::assert_snapshot!("list_beyond", list(&part(7)));
     insta::assert_snapshot!("one", one(&table().rules[0]));
+    let helped: RuleState =
+        serde_json::from_value(with(json!(table().rules[0]), json!({"effect": effect()}))).unwrap();
+    insta::assert_snapshot!("one_effect", one(&helped));
+    insta::assert_snapshot!("one_keys", keys(&helped));
+    let mut unknown = helped;
+    unknown.effect.as_mut().unwrap().before = None;
+    insta::assert_snapshot!("one_effect_unknown", one(&unknown));
     let done = json!({"rule": "stories", "position": 1, "file": "weir.toml", "warnings": ["rule `slow` is never reached"], "not_served": 12});
     insta::assert_snapshot!("changed", changed("added", &serde_json::from_value(done).unwrap()));
 }
