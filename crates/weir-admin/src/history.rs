@@ -43,6 +43,11 @@ pub struct Period {
     pub to: u64,
     /// For how much of it there are counts: Weir ran, and the file could be written.
     pub covered_seconds: f64,
+    /// What was asked for, which `from` and `to` cover in whole minutes or steps, as they are kept.
+    #[serde(default)]
+    pub asked_from: u64,
+    #[serde(default)]
+    pub asked_to: u64,
 }
 
 /// What was counted in one step.

@@ -329,7 +329,7 @@ impl Control for Fake {
 
     fn history(&self, asked: &HistoryAsked) -> Result<HistoryShown, ApiError> {
         self.note(asked);
-        let period = Period { from: 60, to: 120, covered_seconds: 1.5 };
+        let period = Period { from: 60, to: 120, covered_seconds: 1.5, asked_from: 70, asked_to: 110 };
         let points = vec![HistoryPoint { at: 60, ..HistoryPoint::default() }];
         Ok(HistoryShown { period, step_seconds: 60, points, state: HistoryState::default() })
     }

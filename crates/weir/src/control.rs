@@ -171,7 +171,7 @@ impl Control for Live {
             return queries::list(&self.shared, asked);
         };
         let period = history::read(self.history.as_deref(), |history| history.period(from, to))?;
-        let seen = history::seen(&period);
+        let seen = history::seen(&period, (from, to));
         let counted = queries::Counted {
             lines: queries::Lines::Told(&period.report),
             began_at: UNIX_EPOCH,

@@ -17,7 +17,8 @@ pub struct QueriesArgs {
 
 const QUERIES_HELP: &str = "`total` is what clients waited, `saved` what the server took for the stored answers that hits got, without what was \
 unusually slow. `regret` is the server's time for what came again with the same answer, and no cache rule named. \
---window, --from, --to and --compare read the history, which needs `file` of [history] (or a state directory of systemd's).";
+--window, --from, --to and --compare read the history, which needs `file` of [history] (or a state directory of systemd's) and has statements by whole \
+minutes: the output tells from when to when it is.";
 
 /// Which rows, in which order.
 #[derive(Debug, Args)]

@@ -76,9 +76,14 @@ pub fn read<T>(
     })
 }
 
-pub fn seen(period: &Period) -> weir_admin::Period {
-    let covered_seconds = period.covered_ms as f64 / 1e3;
-    weir_admin::Period { from: period.from, to: period.to, covered_seconds }
+pub fn seen(period: &Period, asked: (u64, u64)) -> weir_admin::Period {
+    told((period.from, period.to), asked, period.covered_ms)
+}
+
+/// The time that is told of, and the one that was asked for.
+fn told((from, to): (u64, u64), asked: (u64, u64), covered_ms: u64) -> weir_admin::Period {
+    let covered_seconds = covered_ms as f64 / 1e3;
+    weir_admin::Period { from, to, covered_seconds, asked_from: asked.0, asked_to: asked.1 }
 }
 
 /// Totals over time.
@@ -87,6 +92,7 @@ pub fn show(history: Option<&History>, asked: &HistoryAsked) -> Result<HistorySh
         Words { window: asked.window.as_deref(), from: asked.from.as_deref(), to: asked.to.as_deref() };
     let now = now();
     let (from, to) = period(&words, now)?.unwrap_or((now + 1 - SHOWN, now + 1));
+    let wanted = (from, to);
     let step = match &asked.step {
         Some(text) => duration("step", text)?,
         None => STEPS.into_iter().find(|step| (to - from).div_ceil(*step) <= POINTS).unwrap_or(86_400),
@@ -101,7 +107,7 @@ pub fn show(history: Option<&History>, asked: &HistoryAsked) -> Result<HistorySh
     let points = read(history, |history| history.points(from, to, step))?;
     let covered_ms: u64 = points.points.values().map(|point| point.covered_ms).sum();
     Ok(HistoryShown {
-        period: weir_admin::Period { from, to, covered_seconds: covered_ms as f64 / 1e3 },
+        period: told((from, to), wanted, covered_ms),
         step_seconds: points.step,
         points: points.points.iter().map(|(at, point)| shown(*at, point)).collect(),
         state: history.map(state).unwrap_or_default(),
@@ -145,17 +151,12 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
     if !(1..=ROWS_MAX).contains(&limit) {
         return Err(bad(&format!("limit is from 1 to {ROWS_MAX}")));
     }
-    let [now, then] = periods(asked, now())?;
+    let [(now, now_asked), (then, then_asked)] = periods(asked, now())?;
     let selection =
         QueriesAsked { user: asked.user.clone(), schema: asked.schema.clone(), ..QueriesAsked::default() };
     let is_wanted = |origin: &Origin| is_selected(origin, &selection);
     let asked = Asked { now, then, rows: limit };
     let found = read(history, |history| history.compare(asked, is_wanted, compared))?;
-    let period = |(from, to): (u64, u64), covered_ms: u64| weir_admin::Period {
-        from,
-        to,
-        covered_seconds: covered_ms as f64 / 1e3,
-    };
     let list = |listed: Listed<ComparedQuery>| ComparedQueries { rows: listed.count, queries: listed.rows };
     Ok(Compared {
         new: list(found.new),
@@ -167,32 +168,40 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
         unchanged: found.unchanged,
         others_now: found.others_now,
         others_then: found.others_then,
-        now: period(found.now, found.spans.now_ms),
-        then: period(found.then, found.spans.then_ms),
+        now: told(found.now, now_asked, found.spans.now_ms),
+        then: told(found.then, then_asked, found.spans.then_ms),
     })
 }
 
+/// A time in whole minutes, and as it was asked for.
+type Widened = ((u64, u64), (u64, u64));
+
 /// The periods that are compared, in whole minutes.
-fn periods(asked: &CompareAsked, now: u64) -> Result<[(u64, u64); 2], ApiError> {
+fn periods(asked: &CompareAsked, now: u64) -> Result<[Widened; 2], ApiError> {
     let words =
         Words { window: asked.window.as_deref(), from: asked.from.as_deref(), to: asked.to.as_deref() };
     let whole = |(from, to): (u64, u64)| (from - from % 60, to.next_multiple_of(60));
-    let (from, to) = period(&words, now)?.unwrap_or((now + 1 - COMPARED, now + 1));
+    let wanted = period(&words, now)?.unwrap_or((now + 1 - COMPARED, now + 1));
+    let length = wanted.1 - wanted.0;
     let (from, to) = match asked.from {
-        Some(_) => whole((from, to)),
+        Some(_) => whole(wanted),
         // A window keeps its length, so that the one before ends where it begins.
-        None => (
-            to.next_multiple_of(60).saturating_sub((to - from).next_multiple_of(60)),
-            to.next_multiple_of(60),
-        ),
-    };
-    let then = match (&asked.against, &asked.against_from, &asked.against_to) {
-        (None, None, None) => (from.saturating_sub(to - from), from),
-        (Some(text), None, None) => {
-            let back = duration("against", text)?.next_multiple_of(60);
-            (from.saturating_sub(back), to.saturating_sub(back))
+        None => {
+            let to = wanted.1.next_multiple_of(60);
+            (to.saturating_sub(length.next_multiple_of(60)), to)
         }
-        (None, Some(from), Some(to)) => whole((moment("against_from", from)?, moment("against_to", to)?)),
+    };
+    let earlier = |(from, to): (u64, u64), by: u64| (from.saturating_sub(by), to.saturating_sub(by));
+    let (then, then_wanted) = match (&asked.against, &asked.against_from, &asked.against_to) {
+        (None, None, None) => (earlier((from, to), to - from), earlier(wanted, length)),
+        (Some(text), None, None) => {
+            let back = duration("against", text)?;
+            (earlier((from, to), back.next_multiple_of(60)), earlier(wanted, back))
+        }
+        (None, Some(from), Some(to)) => {
+            let wanted = (moment("against_from", from)?, moment("against_to", to)?);
+            (whole(wanted), wanted)
+        }
         _ => return Err(bad("give `against`, or both `against_from` and `against_to`")),
     };
     if then.0 >= then.1 {
@@ -203,7 +212,7 @@ fn periods(asked: &CompareAsked, now: u64) -> Result<[(u64, u64); 2], ApiError> 
             "the two times overlap: `against` must be at least as long as the time itself, in whole minutes",
         ));
     }
-    Ok([(from, to), then])
+    Ok([((from, to), wanted), (then, then_wanted)])
 }
 
 fn compared(row: &Row<'_>, spans: Spans) -> ComparedQuery {

@@ -177,16 +177,30 @@ fn compared_row(query: &ComparedQuery, way: Way) -> Vec<String> {
     ]
 }
 
-/// `2026-11-22 14:00:00+01:00 to 2026-11-22 15:00:00+01:00, counted for 60 min of it`
+/// `2026-11-22 14:00:00+01:00 to 2026-11-22 15:00:00+01:00, counted for 60 min of it`, and what was asked for, if that is not the same.
 pub fn time(period: &Period) -> String {
+    let Period { from, to, asked_from, asked_to, .. } = *period;
     let counted = seconds(period.covered_seconds);
-    format!("{} to {}, counted for {counted} of it", moment(period.from), moment(period.to))
+    let mut text = format!("{} to {}, counted for {counted} of it", moment(from), moment(to));
+    if asked_to > 0 && (asked_from, asked_to) != (from, to) {
+        text.push_str(&format!(" (asked for {} to {})", clock(asked_from), clock(asked_to)));
+    }
+    text
 }
 
 /// In the zone of this machine.
 fn moment(at: u64) -> String {
+    zoned(at).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
+}
+
+/// The time of the day alone.
+fn clock(at: u64) -> String {
+    zoned(at).strftime("%H:%M:%S").to_string()
+}
+
+fn zoned(at: u64) -> jiff::Zoned {
     let moment = i64::try_from(at).ok().and_then(|at| Timestamp::from_second(at).ok()).unwrap_or_default();
-    moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
+    moment.to_zoned(TimeZone::system())
 }
 
 fn step(seconds: u64) -> String {

@@ -66,12 +66,16 @@ fn all(queries: &Queries) -> String {
         return "nothing is counted: analytics.enabled is off\n".to_owned();
     }
     if queries.queries.is_empty() && queries.offset < queries.selected.max(1) {
-        return "no statement was counted\n".to_owned();
+        return when(queries) + "no statement was counted\n";
     }
-    let period = queries.period.map(|period| history::time(&period) + "\n\n").unwrap_or_default();
-    let mut text = period + &table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
+    let mut text = when(queries) + &table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
     text.push_str(&part(queries.offset, queries.queries.len(), queries.selected, "rows"));
     text + &others(queries)
+}
+
+/// Of which time they are, if it was asked for.
+fn when(queries: &Queries) -> String {
+    queries.period.map(|period| history::time(&period) + "\n\n").unwrap_or_default()
 }
 
 fn others(queries: &Queries) -> String {
@@ -95,7 +99,7 @@ fn by_quadrant(queries: &Queries, shown: usize) -> String {
     if !queries.enabled {
         return all(queries);
     }
-    let mut text = String::new();
+    let mut text = when(queries);
     for sum in &queries.quadrants {
         let name = match sum.quadrant {
             Quadrant::OftenSlow => "often and slow: cache these, or give them an index",

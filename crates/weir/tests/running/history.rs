@@ -113,6 +113,13 @@ async fn a_window_and_the_totals_tell_what_was_counted_and_a_reset_takes_nothing
         assert!(text.contains("statements/s") && text.contains("in steps of 10s"), "{text}");
         let text = told(&weir, &["queries", "--window", "10m"]);
         assert!(text.contains(POINT) && text.contains("counted for"), "{text}");
+        let period = &told_json(&weir, &["queries", "--window", "90s"])["period"];
+        let second = |name: &str| period[name].as_u64().unwrap();
+        assert_eq!(
+            (second("asked_to") - second("asked_from"), second("from") % 60, second("to") % 60),
+            (90, 0, 0)
+        );
+        assert!(second("from") <= second("asked_from") && second("asked_to") <= second("to"), "{period:#}");
 
         assert_eq!(weir.terminate(PATIENCE).unwrap().code(), Some(0), "{flavor:?}");
         let bytes = bytes(&weir);

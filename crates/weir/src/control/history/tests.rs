@@ -61,8 +61,13 @@ fn periods_that_are_compared_are_whole_minutes_and_never_overlap() {
             [hour, (1_794_999_960, 1_795_000_140)],
         ),
     ] {
-        assert_eq!(periods(&asked, NOW).unwrap(), expected, "{asked:?}");
+        assert_eq!(periods(&asked, NOW).unwrap().map(|(whole, _)| whole), expected, "{asked:?}");
     }
+    // What was asked for is told as well.
+    let wanted = |asked: &CompareAsked| periods(asked, NOW).unwrap().map(|(_, wanted)| wanted);
+    let now = NOW + 1;
+    assert_eq!(wanted(&asked("90s", None)), [(now - 90, now), (now - 180, now - 90)]);
+    assert_eq!(wanted(&asked("90s", Some("130s"))), [(now - 90, now), (now - 220, now - 130)]);
     for wrong in [
         asked("1h", Some("30m")),
         asked("1h", Some("0s")),

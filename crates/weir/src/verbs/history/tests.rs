@@ -3,7 +3,7 @@ use crate::verbs::fixture::{answer, digest, keys, no_times, times, with};
 use serde_json::{Value, json};
 
 fn period(from: u64) -> Value {
-    json!({"from": from, "to": from + 120, "covered_seconds": 90.0})
+    json!({"from": from, "to": from + 120, "covered_seconds": 90.0, "asked_from": from + 20, "asked_to": from + 120})
 }
 
 /// Moments are shown in the zone of the machine, which is any.
