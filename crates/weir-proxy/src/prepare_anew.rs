@@ -25,7 +25,7 @@ use weir_wire::packet::ErrPacket;
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Prepares on the attached connection what the command at hand needs and it has not. The text is read as it was when
-/// the client prepared it: under the schema, `sql_mode` and character sets of then.
+/// the client prepared it: under the schema, `sql_mode`, character sets and so on of then.
 pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
     let Some(sharing) = &session.sharing else { return Ok(()) };
     let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
@@ -65,11 +65,11 @@ async fn go_back(session: &mut Session, key: &PreparedKey) -> Result<Option<(Sta
         crate::settle::read_back_state(session).await?;
     }
     let Some(sharing) = &mut session.sharing else { return Ok(None) };
-    let now = sharing.wanted.clone();
-    let then = key.prepare_state(&now);
-    if then.same_as(&now) {
+    if key.is_read_alike(&sharing.wanted) {
         return Ok(None);
     }
+    let now = sharing.wanted.clone();
+    let then = key.prepare_state(&now);
     let Some(steps) = steps(&then, &now, &session.worker.learned.lock().memory) else {
         // Nothing was changed yet.
         return Err(Trouble::Unsent(not_again()));

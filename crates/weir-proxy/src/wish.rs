@@ -187,13 +187,13 @@ impl Session {
         let types = statement.types().cloned();
         // MariaDB knows no types of "the last one" but those that come with it.
         let untyped = execute.id == u32::MAX && statement.params() > 0 && execute.types.is_none();
-        let then = statement.key().prepare_state(&sharing.wanted);
+        let key = statement.key();
         let refusal = if self.client_caps & caps::MARIADB_CACHE_METADATA != 0 {
             // A client from before the first such rule, whose answers may lack their columns.
             Some(Refusal::SessionUnknown)
         } else if cursor_flags(payload) != 0 || statement.has_cursor() {
             Some(Refusal::Cursor)
-        } else if statement.has_long_data() || statement.key().is_bound() || !then.same_as(&sharing.wanted) {
+        } else if statement.has_long_data() || key.is_bound() || !key.is_read_alike(&sharing.wanted) {
             Some(Refusal::SessionUnknown)
         } else if untyped || statement.is_rebound() && self.server.family == ServerFamily::MySql {
             // It reads values as the types that were bound first.
@@ -206,7 +206,7 @@ impl Session {
         let columns = statement.columns();
         let bound = Some(Bound { types, values: execute.values(payload), columns, refusal });
         let asked = Asked { sql: &[], bound, mode: self.lex_mode(), kind, command: RuleCommand::Execute };
-        Some((Arc::clone(statement.key().text()), asked))
+        Some((Arc::clone(key.text()), asked))
     }
 
     /// What is known of the text, and the rule that decides about the cache.

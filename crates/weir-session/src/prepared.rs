@@ -27,9 +27,8 @@ pub struct PreparedKey {
     hash: u64,
     text: Arc<[u8]>,
     schema: Schema,
-    sql_mode: Option<Value>,
-    character_set_client: Option<Value>,
-    collation_connection: Option<Value>,
+    /// The variables that count when it is prepared ([`Variable::read_at_preparation`]), as they were.
+    values: Arc<[(Variable, Value)]>,
     /// Which of its client's statements with this text it is, from 0: two of one client never share one on the server, for each
     /// may have long data and a cursor of its own. Of one that is bound, the server's id; of one that is its client's alone, the
     /// client's id, which never comes again.
@@ -63,43 +62,19 @@ impl PreparedKey {
     ///
     /// `seed` is a random number, for clients choose what is hashed, and the same for all keys that meet.
     pub fn new(text: Arc<[u8]>, state: &State, seed: u64) -> Option<Self> {
-        let value = |v| state.value(v).cloned();
-        let (schema, sql_mode) = (state.schema().clone(), value(Variable::SQL_MODE));
-        let character_set_client = value(Variable::CHARACTER_SET_CLIENT);
-        let collation_connection = value(Variable::COLLATION_CONNECTION);
-        let parts = (&text, &schema, &sql_mode, &character_set_client, &collation_connection);
-        let hash = FixedState::with_seed(seed).hash_one(parts);
-        let key = Self {
-            hash,
-            text,
-            schema,
-            sql_mode,
-            character_set_client,
-            collation_connection,
-            copy: 0,
-            owner: 0,
-            closed: Closed::default(),
-        };
+        let schema = state.schema().clone();
+        let read = Variable::read_at_preparation(state.base().server().family).iter();
+        let values = read.filter_map(|v| Some((*v, state.value(*v)?.clone()))).collect();
+        let hash = FixedState::with_seed(seed).hash_one((&text, &schema, &values));
+        let key = Self { hash, text, schema, values, copy: 0, owner: 0, closed: Closed::default() };
         state.is_known().then_some(key)
     }
 
     /// The key of a statement that only the connection has on which the server gave it this id: its text is not known as a
     /// whole, or not how it was read. The session must keep that connection.
     pub fn bound(text: Arc<[u8]>, server_id: u32) -> Self {
-        let unknown = (None, None, None);
-        let (sql_mode, character_set_client, collation_connection) = unknown;
-        let schema = Schema::Unknown;
-        Self {
-            hash: 0,
-            text,
-            schema,
-            sql_mode,
-            character_set_client,
-            collation_connection,
-            copy: server_id,
-            owner: 0,
-            closed: Closed::default(),
-        }
+        let (schema, values) = (Schema::Unknown, Arc::default());
+        Self { hash: 0, text, schema, values, copy: server_id, owner: 0, closed: Closed::default() }
     }
 
     /// Whether it is a key of [`Self::bound`]: its statement is of no use to anyone when its client has closed it.
@@ -131,22 +106,18 @@ impl PreparedKey {
         &self.text
     }
 
+    /// Whether the text is read in this state as it was when the client prepared it. Not so one of [`Self::bound`].
+    pub fn is_read_alike(&self, now: &State) -> bool {
+        self.schema == *now.schema() && self.values.iter().all(|(v, value)| now.value(*v) == Some(value))
+    }
+
     /// Makes a state one in which the text is read as it was when the client prepared it: COM_STMT_PREPARE on another
     /// connection belongs between the sync to this state and the sync to the one in which it is executed. In the usual case
     /// both are the same, and nothing is sent.
     pub fn prepare_state(&self, now: &State) -> State {
         let mut state = now.clone();
         state.set_schema(self.schema.clone());
-        let values = [
-            (Variable::SQL_MODE, &self.sql_mode),
-            (Variable::CHARACTER_SET_CLIENT, &self.character_set_client),
-            (Variable::COLLATION_CONNECTION, &self.collation_connection),
-        ];
-        for (v, value) in values {
-            if let Some(value) = value {
-                state.set(v, value.clone());
-            }
-        }
+        self.values.iter().for_each(|(v, value)| state.set(*v, value.clone()));
         state
     }
 }

@@ -127,6 +127,7 @@ fn what_reads_the_text_differently_is_another_statement() {
     let ansi = PreparedKey::new(text.clone(), &state("ANSI_QUOTES"), 7).unwrap();
     assert_ne!(plain, ansi);
     assert!(ansi.prepare_state(&state("")).same_as(&state("ANSI_QUOTES")));
+    assert!(ansi.is_read_alike(&state("ANSI_QUOTES")) && !ansi.is_read_alike(&state("")));
     assert!(plain.prepare_state(&state("")).same_as(&state("")));
     let mut unknown = state("");
     unknown.forget(Variable::SQL_MODE);

@@ -114,3 +114,59 @@ async fn an_answer_to_a_statement_prepared_again_is_kept_as_the_server_gives_it(
         }
     }
 }
+
+/// What servers settle when they prepare a statement, and not when they execute it.
+#[tokio::test]
+async fn p35_what_counted_when_a_statement_was_prepared_counts_on_every_connection() {
+    const TABLE: [&str; 2] = [
+        "CREATE TABLE t (i INT, d DATE, ts TIMESTAMP NULL)",
+        "INSERT INTO t VALUES (1, '2008-01-01', '2020-01-01 00:00:00')",
+    ];
+    for (flavor, server) in &both() {
+        database(server, "sh_counted", &TABLE).await;
+        let (then, now, sql) = match flavor {
+            Flavor::MySql => (
+                "SET time_zone = '+05:00', div_precision_increment = 10, default_week_format = 3, lc_time_names = 'de_DE'",
+                "SET time_zone = '+00:00', div_precision_increment = 4, default_week_format = 0, lc_time_names = 'en_US'",
+                "SELECT i / 3, WEEK(d), DAYNAME(d), ts >= TIMESTAMP'2020-01-01 00:00:00+00:00' FROM t",
+            ),
+            Flavor::MariaDb => (
+                "SET old_mode = '', div_precision_increment = 10",
+                "SET old_mode = 'UTF8_IS_UTF8MB3', div_precision_increment = 4",
+                "SELECT CHARSET(CONVERT(i USING utf8)), i / 3 FROM t",
+            ),
+        };
+        for rules in ["", ALL] {
+            let weir = sharing(server, 2, "", rules);
+            let open = || Twin::open(server, &weir, |options| options);
+            let (mut one, mut other) = (open().await, open().await);
+            let mut holder = client(&weir, "sh_counted").await;
+            for twin in [&mut one, &mut other] {
+                twin.run("USE sh_counted").await;
+                // No warning is left.
+                twin.run("SELECT i FROM t").await;
+            }
+            one.run(then).await;
+            let (first, body) = (one.prepare(sql).await, |id| {
+                command::Execute { id, flags: 0, params: &[], types: true, attributes: false }.body()
+            });
+            one.run(now).await;
+            other.run(now).await;
+            let second = other.prepare(sql).await;
+            for held in [false, true, false, true] {
+                if held {
+                    elsewhere(&mut holder).await;
+                }
+                for _ in 0..2 {
+                    one.on(first, command::STMT_EXECUTE, body).await;
+                    other.on(second, command::STMT_EXECUTE, body).await;
+                    one.run(sql).await;
+                }
+                if held {
+                    holder.run("COMMIT").await.unwrap();
+                }
+            }
+            assert!(opened(&weir).await <= 2.0, "{flavor:?}");
+        }
+    }
+}
