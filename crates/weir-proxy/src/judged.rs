@@ -10,8 +10,8 @@ use weir_model::rule::{RuleCommand, RuleKind};
 use weir_policy::{Holds, RuleIndex, RuleSet, Selection, Statement, rule_kind};
 use weir_session::Schema;
 use weir_sql::{
-    Digest, LexMode, Lexer, ReadFacts, Statement as Classified, StatementKind, TokenKind, digest, hints,
-    numbers_as, read_facts, strip_comments, without_numbers,
+    Digest, LexMode, Lexer, ReadFacts, Remainder, Statement as Classified, StatementKind, TokenKind, digest,
+    hints, numbers_as, read_facts, strip_comments, without_numbers,
 };
 
 /// Texts that one worker keeps. One that falls on another's place takes it.
@@ -50,7 +50,7 @@ pub(crate) struct Judged {
     pub hints: CacheHints,
     /// Where several statements stand in the text: each of them, and where. No such text stands for another.
     pub parts: Vec<(Range<usize>, Judged)>,
-    /// There are more of them than are looked at.
+    /// There are more of them than are looked at, or one changes how the server reads those behind it.
     pub many: bool,
     /// What has come of asking the cache.
     pub experience: Experience,
@@ -298,7 +298,9 @@ impl Judgements {
         let found = known.unwrap_or_else(|| {
             let mut judged = Judged::new(sql, mode, kind(), command);
             let parts = parts(sql, mode);
-            judged.many = parts.len() > PARTS_MAX;
+            let rest = Remainder::of(sql);
+            let otherwise = |part: &Range<usize>| rest.is_read_otherwise(part.end, &sql[part.clone()], mode);
+            judged.many = parts.len() > PARTS_MAX || parts.iter().any(otherwise);
             judged.parts = parts
                 .into_iter()
                 .take(PARTS_MAX)

@@ -3,8 +3,10 @@
 mod cursor;
 mod read;
 mod statement;
+mod switched;
 
 pub(crate) use cursor::Cursor;
+pub use switched::Remainder;
 
 use crate::{Keyword, KindSet, LexMode, StatementKind};
 

@@ -41,7 +41,7 @@ pub use cacheable::{
     FunctionName, LONGEST_JUDGED, ReadFacts, TableName, Uncacheable, Writes, is_system_schema, read_facts,
 };
 pub use charset::CharsetClass;
-pub use classify::{Classified, Statement, Statements, WeirCommand, weir_command};
+pub use classify::{Classified, Remainder, Statement, Statements, WeirCommand, weir_command};
 pub use digest::{
     Digest, DigestId, MAX_DIGEST_LENGTH, digest, digest_showing, digest_within, strip_comments, trimmed_span,
 };

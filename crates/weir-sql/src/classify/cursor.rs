@@ -1,5 +1,6 @@
 use std::cell::Cell;
 
+use super::switched::Remainder;
 use crate::{Keyword, LexMode, Lexer, Text, Token, TokenKind};
 
 /// The tokens that the server's parser would see, one at a time.
@@ -19,8 +20,12 @@ pub(crate) struct Cursor<'a> {
     in_version_comment: bool,
     /// The text breaks off: no token follows and the statement is a syntax error.
     broken: bool,
-    /// A version comment was skipped that the server may take for code.
+    /// A version comment was skipped that the server may take for code, or a statement before this one has changed how it is read.
     doubtful: bool,
+    /// Where the statement begins.
+    start: usize,
+    /// Found out at the first `;`.
+    rest_of_packet: Option<Remainder>,
     /// Where something stands that is no blank and no `;`, as far as that was looked for.
     begins: Cell<usize>,
 }
@@ -46,6 +51,8 @@ impl<'a> Cursor<'a> {
             in_version_comment: false,
             broken: false,
             doubtful: false,
+            start: 0,
+            rest_of_packet: None,
             begins: Cell::new(0),
         }
     }
@@ -209,6 +216,13 @@ impl<'a> Cursor<'a> {
     pub(crate) fn begin_statement(&mut self) {
         // Without one, the lexer remembers nothing behind a `;` that would matter.
         self.broken |= self.in_version_comment;
+        let statement = self.sql.get(self.start..self.position).unwrap_or_default();
+        self.start = self.position;
+        if !self.is_doubtful() {
+            let (sql, mode) = (self.sql, self.mode);
+            let rest = self.rest_of_packet.get_or_insert_with(|| Remainder::of(sql));
+            self.doubtful = rest.is_read_otherwise(self.start, statement, mode);
+        }
     }
 
     /// MariaDB takes `/*!99997 ... */` for code while Galera replicates, and for a comment otherwise.

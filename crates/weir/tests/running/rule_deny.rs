@@ -255,6 +255,36 @@ async fn several_statements_that_are_switched_on_later_count_as_those_of_the_log
     }
 }
 
+/// A server reads each statement of a packet as the one ahead of it has set.
+#[tokio::test]
+async fn p31_what_is_hidden_behind_a_change_of_how_texts_are_read_is_denied() {
+    const HIDDEN: [&[u8]; 2] = [
+        b"SET sql_mode = 'NO_BACKSLASH_ESCAPES'; SELECT '\\'; DELETE FROM t; -- '",
+        b"SET NAMES gbk; SELECT '\xbf\x5c'; DELETE FROM t; -- '",
+    ];
+    let rule = "[[rule]]\nname = \"writes\"\nmatch = { kind = \"write\" }\ndeny = \"not here\"\n";
+    for (flavor, server) in both() {
+        database(&server, "rule_deny_hid", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
+        for mode in MODES {
+            let weir = sharing(&server, 4, mode, rule);
+            let options = app(weir.addr()).database("rule_deny_hid").with(Caps::MULTI_STATEMENTS);
+            let mut client = options.connect().await.unwrap();
+            for sql in HIDDEN {
+                denied(&client.query(sql).await.unwrap(), "writes");
+            }
+            // What is as before hides nothing.
+            for sql in [
+                &b"SET sql_mode = ''; SELECT '\\'; DELETE FROM t; -- '"[..],
+                b"SET NAMES utf8mb4; SELECT '\xc3\xa9'",
+            ] {
+                assert_eq!(client.query(sql).await.unwrap().err(), None, "{flavor:?} {mode}");
+            }
+            let mut direct = app(server.addr()).database("rule_deny_hid").connect().await.unwrap();
+            assert_eq!(row(&mut direct, "SELECT COUNT(*) FROM t").await, "1", "{flavor:?} {mode}");
+        }
+    }
+}
+
 /// Beyond a bound names and statements are not read any more; a rule may be about what is there.
 #[tokio::test]
 async fn what_is_too_much_to_be_read_is_denied_where_a_rule_may_match() {

@@ -245,3 +245,18 @@ async fn a_long_statement_pins_only_where_it_is_not_seen_whole() {
         assert_eq!(rows, "1", "{flavor:?}");
     }
 }
+
+#[tokio::test]
+async fn p31_p32_what_is_hidden_behind_a_change_of_mode_keeps_the_connection() {
+    for (flavor, server) in &both() {
+        database(server, "sh_hidden", &[]).await;
+        let weir = sharing(server, 4, "", "");
+        let mut one =
+            app(weir.addr()).database("sh_hidden").with(Caps::MULTI_STATEMENTS).connect().await.unwrap();
+        let hidden =
+            "SET sql_mode = 'NO_BACKSLASH_ESCAPES'; SELECT '\\'; CREATE TEMPORARY TABLE x (a INT); -- '";
+        assert_eq!(one.query(hidden).await.unwrap().err(), None, "{flavor:?}");
+        pinned(&mut one, "unknown_statement", hidden).await;
+        assert_eq!(row(&mut one, "/*weir: fresh*/ SELECT COUNT(*) FROM x").await, "0", "{flavor:?}");
+    }
+}
