@@ -64,7 +64,9 @@ pub fn with_statement<R>(facts: &Facts, sql: &[u8], f: impl FnOnce(&Statement<'_
         keeps_diagnostics: facts.keeps.contains(Leftover::Diagnostics),
         temporary: found.temporary,
         silent: effects.is_empty() && touches_tables_only(facts),
-        savepoint: matches!(facts.transaction, Transaction::Savepoint | Transaction::Several),
+        lingers: facts.opens_tables
+            || matches!(facts.transaction, Transaction::Savepoint | Transaction::Several),
+        ends_transaction: matches!(facts.transaction, Transaction::Commit(_) | Transaction::Rollback(_)),
         may_begin: several || hidden || facts.transaction != Transaction::None,
     };
     f(&statement)

@@ -12,7 +12,8 @@ use crate::statement::{Outcome, Statement};
 pub enum PinReason {
     /// A transaction is open (SERVER_STATUS_IN_TRANS). Ends with an answer that says it is not.
     Transaction,
-    /// autocommit is off, and a statement has begun a transaction. Ends as above.
+    /// autocommit is off, and a statement has begun a transaction, or left what lasts as long as one. Ends as above, or with a
+    /// COMMIT or ROLLBACK.
     AutocommitOff,
     /// An error came where a transaction may have begun or ended: errors carry no status flags. Ends with the next answer
     /// that does.
@@ -245,8 +246,8 @@ pub struct Pins {
     next_begun: bool,
     /// The last flags said that autocommit is off: any statement may begin a transaction.
     autocommit_off: bool,
-    /// A savepoint was set ahead of the transaction that it is to be in.
-    savepoint: bool,
+    /// Something lasts until the transaction ends, though none is said to be open: see [`Statement::lingers`].
+    lingers: bool,
 }
 
 impl Pins {
@@ -274,14 +275,16 @@ impl Pins {
         match outcome.status() {
             Some(flags) => {
                 self.set = self.set.without(statement.ends);
+                self.lingers &= !statement.ends_transaction;
                 self.status(flags);
-                if statement.savepoint && flags & (status::AUTOCOMMIT | status::IN_TRANS) == 0 {
-                    self.savepoint = true;
+                if statement.lingers && flags & (status::AUTOCOMMIT | status::IN_TRANS) == 0 {
+                    self.lingers = true;
                     self.set.insert(PinReason::AutocommitOff);
                 }
             }
             None if statement.may_begin || self.autocommit_off || self.in_transaction() => {
                 self.set.insert(PinReason::TransactionUnknown);
+                self.lingers |= statement.lingers && self.autocommit_off;
             }
             None => {}
         }
@@ -292,8 +295,8 @@ impl Pins {
         let was_in = self.in_transaction();
         self.autocommit_off = flags & status::AUTOCOMMIT == 0;
         self.set = self.set.without(PinSet::BY_STATUS);
-        self.savepoint &= flags & (status::AUTOCOMMIT | status::IN_TRANS) == 0;
-        if self.savepoint {
+        self.lingers &= flags & (status::AUTOCOMMIT | status::IN_TRANS) == 0;
+        if self.lingers {
             self.set.insert(PinReason::AutocommitOff);
         }
         if flags & status::IN_TRANS != 0 {
@@ -338,7 +341,7 @@ impl Pins {
 
     fn keep(&mut self, kept: PinSet) {
         self.set = self.set.without(self.set.without(kept));
-        (self.next_begun, self.savepoint) = (false, false);
+        (self.next_begun, self.lingers) = (false, false);
     }
 }
 

@@ -24,8 +24,11 @@ pub struct Statement<'a> {
     pub temporary: bool,
     /// It may begin a transaction even if it fails: more than one statement, BEGIN, CALL.
     pub may_begin: bool,
-    /// It sets a savepoint, which needs no transaction where autocommit is off, and begins none.
-    pub savepoint: bool,
+    /// Where autocommit is off, it leaves something until the transaction ends, even if the server says that none is open: a
+    /// savepoint, or a lock on the definition of a table (of an engine without transactions, or of a statement that failed).
+    pub lingers: bool,
+    /// It ends a transaction if it succeeds: COMMIT, ROLLBACK.
+    pub ends_transaction: bool,
     /// It reads or writes tables and its text shows no change of state: one that the server reports is a trigger's or a
     /// function's.
     pub silent: bool,
@@ -43,7 +46,8 @@ impl Statement<'_> {
         keeps_diagnostics: false,
         temporary: false,
         may_begin: false,
-        savepoint: false,
+        lingers: false,
+        ends_transaction: false,
         silent: false,
     };
 }

@@ -51,6 +51,9 @@ pub struct Facts {
     pub keeps: LeftoverSet,
     /// What FOUND_ROWS() is after it.
     pub rows_found: RowsFound,
+    /// It may open a table: it writes, or names one behind FROM or TABLE. Where autocommit is off, the server keeps that table's
+    /// definition locked until the transaction ends, be it one that no engine has begun.
+    pub opens_tables: bool,
     /// Why the session has to stay on the connection that runs it.
     pub pins: PinSet,
     /// Which pins it ends, its own included, if all of the packet succeeds.
@@ -108,6 +111,7 @@ impl Facts {
             reads: scan.reads,
             keeps: draft.keeps.unwrap_or_else(LeftoverSet::all),
             rows_found: draft.all_found(classified.kind),
+            opens_tables: scan.names_table || opens_tables(&classified),
             pins,
             ends: if draft.unknown { PinSet::EMPTY } else { draft.ends },
             fresh: is_fresh(text),
@@ -150,12 +154,19 @@ impl Facts {
             reads: LeftoverSet::all(),
             keeps: LeftoverSet::all(),
             rows_found: RowsFound::Unknown,
+            opens_tables: true,
             pins: PinSet::of(&[Pin::Unknown, Pin::ComputedVariable]),
             ends: PinSet::EMPTY,
             fresh: false,
             effects: Effects::None,
         }
     }
+}
+
+/// Whether a statement of such a kind does, wherever it names a table.
+fn opens_tables(classified: &Classified) -> bool {
+    use StatementKind as K;
+    [K::Write, K::Load, K::Other].into_iter().any(|kind| classified.kinds.contains(kind))
 }
 
 fn is_read_only(classified: &Classified, draft: &Draft, pins: PinSet) -> bool {

@@ -56,6 +56,31 @@ fn an_error_pins_only_where_a_transaction_may_have_begun() {
 }
 
 #[test]
+fn what_lasts_until_a_transaction_ends_that_shows_in_no_flag_pins() {
+    let lingers = Statement { lingers: true, ..Statement::PLAIN };
+    let commit = Statement { ends_transaction: true, may_begin: true, ..Statement::PLAIN };
+    let mut pins = Pins::default();
+    run(&mut pins, &lingers, IDLE);
+    assert!(pins.is_free());
+    for status in [0, status::IN_TRANS] {
+        run(&mut pins, &lingers, status);
+        run(&mut pins, &Statement::PLAIN, status);
+        assert_eq!(pins.why().to_string(), "autocommit_off");
+        fail(&mut pins, &commit);
+        run(&mut pins, &Statement::PLAIN, status);
+        assert_eq!(pins.why().to_string(), "autocommit_off");
+        run(&mut pins, &commit, 0);
+        assert!(pins.is_free());
+    }
+    // Behind an error the flags of the answer before hold.
+    fail(&mut pins, &lingers);
+    run(&mut pins, &Statement::PLAIN, 0);
+    assert_eq!(pins.why().to_string(), "autocommit_off");
+    run(&mut pins, &Statement::PLAIN, IDLE);
+    assert!(pins.is_free());
+}
+
+#[test]
 fn set_transaction_pins_until_a_transaction_has_begun_and_ended() {
     let mut pins = Pins::default();
     let next = with(&[PinReason::NextTransaction]);

@@ -36,6 +36,8 @@ pub(super) struct Scan {
     pub(super) reads: LeftoverSet,
     pub(super) reads_variable: bool,
     pub(super) computes_variable: bool,
+    /// `FROM` a table other than DUAL stands somewhere, or TABLE.
+    pub(super) names_table: bool,
 }
 
 impl Scan {
@@ -46,6 +48,7 @@ impl Scan {
             reads: self.reads,
             reads_variable: self.reads_variable,
             computes_variable: self.computes_variable,
+            names_table: self.names_table,
             ..Self::default()
         };
     }
@@ -66,7 +69,7 @@ impl Scan {
                 self.word(cursor, token, keyword);
             }
             TokenKind::QuotedIdent => {
-                self.uses_table |= self.is_behind_from();
+                self.behind_from(true);
                 self.table_of_leftovers(unquoted(cursor.text(token)));
             }
             TokenKind::Name => {
@@ -135,9 +138,8 @@ impl Scan {
 
     fn word(&mut self, cursor: &mut Cursor<'_>, token: Token, keyword: Option<Keyword>) {
         let text = cursor.text(token);
-        if self.is_behind_from() {
-            self.uses_table |= !text.eq_ignore_ascii_case(b"dual");
-        }
+        self.behind_from(!text.eq_ignore_ascii_case(b"dual"));
+        self.names_table |= keyword == Some(Keyword::Table);
         if let Some(keyword) = keyword {
             self.shape.word(keyword, self.depth == 0);
         }
@@ -175,9 +177,12 @@ impl Scan {
         self.table_of_leftovers(text);
     }
 
-    /// Whether the name of a table comes, outside of parentheses.
-    fn is_behind_from(&self) -> bool {
-        self.depth == 0 && self.keyword == Some(Keyword::From)
+    /// A name; `is_table`: that of one, if it stands behind FROM.
+    fn behind_from(&mut self, is_table: bool) {
+        if is_table && self.keyword == Some(Keyword::From) {
+            self.names_table = true;
+            self.uses_table |= self.depth == 0;
+        }
     }
 
     fn is_behind_percent(&self, cursor: &Cursor<'_>) -> bool {

@@ -162,6 +162,36 @@ async fn a_savepoint_ahead_of_its_transaction_keeps_the_connection() {
     }
 }
 
+/// With autocommit off servers keep the definitions of tables locked until a transaction ends that shows in no flag.
+#[tokio::test]
+async fn p27_tables_that_are_kept_from_changes_until_a_commit_keep_the_connection() {
+    const TABLES: [&str; 2] =
+        ["CREATE TABLE m (i INT) ENGINE=MyISAM", "CREATE TABLE n (i INT) ENGINE=InnoDB"];
+    for (flavor, server) in &both() {
+        database(server, "sh_defined", &TABLES).await;
+        let weir = sharing(server, 8, "", "");
+        let mut one = client(&weir, "sh_defined").await;
+        let mut admin = app(server.addr()).database("sh_defined").connect().await.unwrap();
+        admin.run("SET lock_wait_timeout = 1").await.unwrap();
+        one.run("SET autocommit = 0").await.unwrap();
+        let reads =
+            ["SELECT i FROM m", "SELECT (SELECT MAX(i) FROM m)", "SELECT nothing FROM n", "DELETE FROM m"];
+        for (sql, end) in reads.into_iter().zip(["COMMIT", "ROLLBACK", "COMMIT", "SET autocommit = 1"]) {
+            let wrong = one.query(sql).await.unwrap().err().map(|err| err.code);
+            assert_eq!(wrong, sql.contains("nothing").then_some(1054), "{flavor:?} {sql}");
+            one.run("SELECT 1").await.unwrap();
+            one.run(&format!("/*weir: fresh*/ {end}")).await.unwrap();
+            admin.run("ALTER TABLE m COMMENT 'free'").await.unwrap();
+            admin.run("ALTER TABLE n COMMENT 'free'").await.unwrap();
+        }
+        // What opens no table keeps nothing.
+        one.run("SELECT i FROM n").await.unwrap();
+        one.run("SET autocommit = 0").await.unwrap();
+        one.run("SELECT @@autocommit, 1").await.unwrap();
+        free(&mut one, "no table").await;
+    }
+}
+
 #[tokio::test]
 async fn what_depends_on_the_connection_under_sql_auto_is_null_keeps_it() {
     for (flavor, server) in &both() {
