@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use weir_model::CloseReason;
 use weir_net::write_all;
-use weir_session::{Memory, Plan, PreparedKey, State, Step, plan_sync};
+use weir_session::{Memory, PinSet, Plan, PreparedKey, State, Step, plan_sync};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
@@ -157,11 +157,7 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
     session.server = server;
     match first {
         // Whose the connection stays, its next statement would meet it.
-        Some(First::Answer(Ok(_))) if stray && session.is_kept() => {
-            // Its client may have an answer already.
-            let exit = if behind { Exit::Close(CloseReason::ServerGone) } else { stray_kill() };
-            Err(Trouble::Exit(exit))
-        }
+        Some(First::Answer(Ok(_))) if stray && session.is_kept() => Err(session.leave_to_stray_kill()),
         Some(First::Answer(answer)) => Ok((answer?, interrupted)),
         Some(First::Exit(exit)) => {
             if !matches!(exit, Exit::Tell(CloseReason::ServerTimeout, _)) {
@@ -243,6 +239,25 @@ impl Session {
     /// Whether something of the session keeps its connection.
     fn is_kept(&self) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| !sharing.pins.is_free())
+    }
+
+    /// Gives up the connection that a KILL may still come to. Where another can take its place, its session goes on.
+    fn leave_to_stray_kill(&mut self) -> Trouble {
+        let server = self.server_kind();
+        let behind = self.has_behind();
+        let interruption = self.interruption();
+        match &mut self.sharing {
+            Some(sharing) if sharing.is_replaceable() && !behind => {
+                sharing.leftovers.after_command(com::SLEEP, false, server);
+                // They were there alone.
+                sharing.pins.hold(PinSet::EMPTY);
+                self.drop_link();
+                Trouble::Refused(interruption)
+            }
+            // Its client may have an answer already.
+            _ if behind => Trouble::Exit(Exit::Close(CloseReason::ServerGone)),
+            _ => Trouble::Exit(stray_kill()),
+        }
     }
 
     /// The state of the attached connection was changed for a while, and is what it was.

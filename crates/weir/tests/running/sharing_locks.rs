@@ -146,26 +146,66 @@ async fn pings(client: &mut Client) -> u32 {
     shown.rsplit('|').next().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{shown}"))
 }
 
+/// A Weir whose KILLs can be held up.
+async fn relayed(server: &Server) -> (Relay, Weir) {
+    let relay = Relay::start(server.addr()).await.unwrap();
+    let limits = LIMITS.replace("\"2s\"", "\"3s\"").replace("20s", "60s");
+    let weir = Weir::config(sharing_config(&relay.addr().to_string(), 8, "", &limits)).start().unwrap();
+    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+    (relay, weir)
+}
+
+/// The answer to an execution whose preparation waits for a lock, and is ended by a KILL of which Weir does not hear whether it
+/// has come.
+async fn killed_unheard(
+    (relay, weir): (&Relay, &Weir),
+    one: &mut Client,
+    id: u32,
+    locked: &mut Locked,
+) -> Response {
+    one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
+    locked.until_waiting(2).await;
+    // A login of the one who kills takes less than there is time, and with the KILL behind it more.
+    relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_secs(2));
+    told(weir, &["kill", &one.greeting().connection_id.to_string(), "--query"]);
+    locked.until_waiting(1).await;
+    relay.heal();
+    one.receive(command::STMT_EXECUTE).await.unwrap()
+}
+
+/// What such a KILL may meet is closed, and who had nothing there but what can be asked for again goes on.
+#[tokio::test]
+async fn p43_a_session_goes_on_elsewhere_where_a_lost_kill_may_still_come() {
+    for (flavor, server) in &both() {
+        database(server, "sl_courtesy", &TABLES).await;
+        let (relay, weir) = relayed(server).await;
+        let (mut one, id) = elsewhere(&weir, "sl_courtesy", "INSERT INTO u VALUES (1), (2)").await;
+        let kept = pinned(&mut one, "row_count", "two rows").await;
+        let mut locked = Locked::new(server, "sl_courtesy").await;
+        let answer = killed_unheard((&relay, &weir), &mut one, id, &mut locked).await;
+        assert_eq!(answer.err().map(|err| err.code), Some(1317), "{flavor:?}: {answer:?}");
+        numbered(&answer, 1);
+        // What there was to ask for is gone, and never told wrong.
+        let lost = one.query("SHOW WARNINGS").await.unwrap();
+        assert_eq!(lost.err().map(|err| err.code), Some(1105), "{flavor:?}: {lost:?}");
+        locked.end().await;
+        assert_eq!(execute(&mut one, id, &[Param::Int(1)], true).await.rows().count(), 1, "{flavor:?}");
+        one.run("BEGIN").await.unwrap();
+        assert_ne!(shown(&mut one, "server_connection_id").await, kept, "{flavor:?}");
+        assert_eq!(row(&mut one, "SELECT COUNT(*) FROM u").await, "2", "{flavor:?}");
+    }
+}
+
 /// Whether the KILL has reached the server, and when it will, is not known: nothing of the session may run on that connection.
 #[tokio::test]
 async fn p43_a_transaction_that_a_lost_kill_may_still_meet_ends_with_a_word() {
     for (flavor, server) in &both() {
         database(server, "sl_unknown", &TABLES).await;
-        let relay = Relay::start(server.addr()).await.unwrap();
-        let limits = LIMITS.replace("\"2s\"", "\"3s\"").replace("20s", "60s");
-        let weir = Weir::config(sharing_config(&relay.addr().to_string(), 8, "", &limits)).start().unwrap();
-        weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+        let (relay, weir) = relayed(server).await;
         let (mut one, id) = elsewhere(&weir, "sl_unknown", "BEGIN").await;
         one.run("INSERT INTO u VALUES (1)").await.unwrap();
         let mut locked = Locked::new(server, "sl_unknown").await;
-        one.send(command::STMT_EXECUTE, &execution(id)).await.unwrap();
-        locked.until_waiting(2).await;
-        // A login of the one who kills takes less than there is time, and with the KILL behind it more.
-        relay.faults(Direction::ToServer, |faults| faults.delay = Duration::from_secs(2));
-        told(&weir, &["kill", &one.greeting().connection_id.to_string(), "--query"]);
-        locked.until_waiting(1).await;
-        relay.heal();
-        let answer = one.receive(command::STMT_EXECUTE).await.unwrap();
+        let answer = killed_unheard((&relay, &weir), &mut one, id, &mut locked).await;
         assert_eq!(answer.err().map(|err| err.code), Some(1158), "{flavor:?}: {answer:?}");
         numbered(&answer, 1);
         let after = one.run("SELECT 1").await;
