@@ -9,7 +9,7 @@ use crate::cached::{CacheState, Covered, Selection};
 use crate::error::ApiError;
 use crate::explained::{Explanation, Question, Tested};
 use crate::history::{CompareAsked, Compared, HistoryAsked, HistoryShown};
-use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
+use crate::queries::{Queries, QueriesAsked, QueryAsked, QueryShown, Reset};
 use crate::rules::{Changed, NewRule, Place, RuleState, RuleTable, RuleText, RulesAsked};
 use crate::sessions::{KillWhat, Session, SessionKilled, Sessions, SessionsAsked};
 use crate::status::Status;
@@ -87,8 +87,8 @@ pub trait Control: Send + Sync + 'static {
     /// What was counted of the statements with this digest.
     ///
     /// # Errors
-    /// When there are none.
-    fn query(&self, id: &str) -> Result<QueryShown, ApiError>;
+    /// When there are none, or too many rows are asked for.
+    fn query(&self, id: &str, asked: QueryAsked) -> Result<QueryShown, ApiError>;
 
     /// Forgets what was counted of statements.
     fn reset_queries(&self) -> Reset;

@@ -119,6 +119,10 @@ pub struct CompareAsked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<usize>,
+    /// How many of each list to leave out before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0)]
+    pub offset: Option<usize>,
     /// Of this user only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -145,6 +149,9 @@ pub struct Compared {
     pub more_often: ComparedQueries,
     /// Those of which there were more by that; the most that stayed away first.
     pub less_often: ComparedQueries,
+    /// How many rows of each list were left out before those that are told.
+    #[serde(default)]
+    pub offset: usize,
     /// Rows that are in none of the lists.
     pub unchanged: u64,
     /// Statements now and then that have no row, for their minutes had others that took more time. Some of what is new or gone may be
@@ -158,7 +165,7 @@ pub struct Compared {
 pub struct ComparedQueries {
     /// How many there are.
     pub rows: u64,
-    /// The first of them.
+    /// Those that were asked for.
     pub queries: Vec<ComparedQuery>,
 }
 

@@ -41,7 +41,8 @@ pub use history::{
     HistoryShown, HistoryState, Period,
 };
 pub use queries::{
-    Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryCounts, QueryShown, Reset, SortBy, Times,
+    Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryAsked, QueryCounts, QueryShown, Reset, SortBy,
+    Times,
 };
 pub use rules::{
     CacheCounts, Changed, EffectCounts, MeanTime, Move, NewRule, Place, RuleDeeds, RuleEffect, RuleState,

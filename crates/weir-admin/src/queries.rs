@@ -201,7 +201,7 @@ pub struct Times {
     pub p99_seconds: Option<f64>,
 }
 
-/// All rows of one digest.
+/// One digest, and its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueryShown {
     pub id: String,
@@ -209,8 +209,29 @@ pub struct QueryShown {
     pub digest_cut: bool,
     /// All rows together.
     pub all: QueryCounts,
-    /// By user, schema and server.
+    /// By user, schema and server, those that were asked for; the most time of clients first.
     pub rows: Vec<Query>,
+    /// How many rows there are.
+    #[serde(default)]
+    pub total: usize,
+    /// How many of them were left out before these.
+    #[serde(default)]
+    pub offset: usize,
+}
+
+/// Which rows of [`QueryShown`] are wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct QueryAsked {
+    /// How many rows; 20 by default, 10,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 10_000)]
+    pub limit: Option<usize>,
+    /// How many to leave out before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0)]
+    pub offset: Option<usize>,
 }
 
 /// All that was counted is forgotten.

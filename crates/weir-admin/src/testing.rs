@@ -191,10 +191,18 @@ impl Control for Fake {
         })
     }
 
-    fn query(&self, id: &str) -> Result<QueryShown, ApiError> {
+    fn query(&self, id: &str, _: QueryAsked) -> Result<QueryShown, ApiError> {
         self.note(id);
         let (all, rows) = (QueryCounts::default(), Vec::new());
-        Ok(QueryShown { id: id.to_owned(), digest: digest().text, digest_cut: false, all, rows })
+        Ok(QueryShown {
+            id: id.to_owned(),
+            digest: digest().text,
+            digest_cut: false,
+            all,
+            rows,
+            total: 0,
+            offset: 0,
+        })
     }
 
     fn reset_queries(&self) -> Reset {

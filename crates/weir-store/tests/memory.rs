@@ -87,7 +87,7 @@ fn to_compare_many_digests_takes_little_memory() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = most();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let asked = Asked { now: (now - 1800, now + 60), then: (now - 5400, now - 1800), rows: 1_000 };
+    let asked = Asked { now: (now - 1800, now + 60), then: (now - 5400, now - 1800), rows: 1_000, offset: 0 };
     let found = history.compare(asked, |_| true, |row, _| row.digest.id).unwrap();
     let taken = most().saturating_sub(before);
     history.stop();

@@ -21,9 +21,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{
     AdviceAsked, AdvisedShown, ApiError, CacheAdvice, CacheState, Changed, Code, Control, Covered,
-    Explanation, KillWhat, NewRule, PinAdvice, PinsAsked, Place, Queries, QueriesAsked, QueryShown, Question,
-    Reloaded, Reset, RuleState, RuleTable, RuleText, RulesAsked, Selection, Session, SessionKilled, Sessions,
-    SessionsAsked, Status, Tested,
+    Explanation, KillWhat, NewRule, PinAdvice, PinsAsked, Place, Queries, QueriesAsked, QueryAsked,
+    QueryShown, Question, Reloaded, Reset, RuleState, RuleTable, RuleText, RulesAsked, Selection, Session,
+    SessionKilled, Sessions, SessionsAsked, Status, Tested,
 };
 use weir_admin::{CompareAsked, Compared, HistoryAsked, HistoryShown};
 use weir_model::{ServerFamily, version_number};
@@ -181,8 +181,8 @@ impl Control for Live {
         Ok(Queries { period: Some(seen), ..queries::listed(&counted, asked)? })
     }
 
-    fn query(&self, id: &str) -> Result<QueryShown, ApiError> {
-        queries::show(&self.shared, id)
+    fn query(&self, id: &str, asked: QueryAsked) -> Result<QueryShown, ApiError> {
+        queries::show(&self.shared, id, asked)
     }
 
     fn reset_queries(&self) -> Reset {

@@ -4,7 +4,7 @@ use axum::extract::{Path, Query, State};
 
 use super::{Controls, blocking, looking, reading};
 use crate::error::{ApiError, Code, ErrorBody};
-use crate::queries::{Queries, QueriesAsked, QueryShown, Reset};
+use crate::queries::{Queries, QueriesAsked, QueryAsked, QueryShown, Reset};
 
 /// What was counted of statements.
 #[utoipa::path(
@@ -28,14 +28,20 @@ pub(super) async fn list(
 /// What was counted of the statements with one digest.
 #[utoipa::path(
     get, path = "/queries/{id}", tag = "queries", operation_id = "show_query",
-    params(("id" = String, Path, description = "The digest's 16 hexadecimal digits")),
-    responses((status = 200, body = QueryShown), (status = 404, description = "`unknown_digest`", body = ErrorBody))
+    params(("id" = String, Path, description = "The digest's 16 hexadecimal digits"), QueryAsked),
+    responses(
+        (status = 200, body = QueryShown),
+        (status = 400, description = "`bad_request`: an unknown parameter or value", body = ErrorBody),
+        (status = 404, description = "`unknown_digest`", body = ErrorBody),
+    )
 )]
 pub(super) async fn show(
     State(control): State<Controls>,
     Path(id): Path<String>,
+    asked: Result<Query<QueryAsked>, QueryRejection>,
 ) -> Result<Json<QueryShown>, ApiError> {
-    looking(control, move |control| control.query(&id)).await
+    let Query(asked) = asked.map_err(|error| ApiError::new(Code::BadRequest, error.body_text()))?;
+    looking(control, move |control| control.query(&id, asked)).await
 }
 
 /// Forgets what was counted.

@@ -119,10 +119,10 @@ impl<K: Ord + Copy> Ranked<K> {
         self.count
     }
 
-    /// The first of them, in their order.
-    pub fn first(mut self) -> impl Iterator<Item = K> {
+    /// The first of them, in their order, so many left out.
+    pub fn first(mut self, offset: usize) -> impl Iterator<Item = K> {
         self.held.sort_unstable();
-        self.held.into_iter().take(self.most).map(|(_, key)| key)
+        self.held.into_iter().take(self.most).skip(offset).map(|(_, key)| key)
     }
 }
 

@@ -295,7 +295,7 @@ fn line(n: u64, calls: u64, mean_ms: u64) -> Line {
 }
 
 fn ids(rows: Ranked<u64>) -> Vec<u64> {
-    rows.first().collect()
+    rows.first(0).collect()
 }
 
 /// With the milliseconds in which each was counted.
@@ -333,6 +333,8 @@ fn two_periods_differ_in_what_is_new_gone_slower_faster_and_more_or_less_often()
     assert_eq!((ids(found.new), ids(found.gone)), (vec![8], vec![9]));
     assert_eq!((ids(found.slower), ids(found.more_often)), (vec![4, 2], vec![4, 3]));
     assert_eq!(found.unchanged, 2);
+    let two = compare((&now, 60_000), (&then, 60_000), 2);
+    assert_eq!((two.slower.first(1).collect::<Vec<_>>(), two.more_often.first(2).count()), (vec![2], 0));
     let spans = Spans { now_ms: 60_000, then_ms: 60_000 };
     assert_eq!(added_ns(&now[3].sums, &then[3].sums), 200 * 10_000_000);
     assert_eq!(spans.added_calls(&now[3].sums, &then[3].sums), 100);

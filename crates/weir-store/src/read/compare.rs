@@ -13,8 +13,9 @@ use crate::trouble::Trouble;
 pub struct Asked {
     pub now: (u64, u64),
     pub then: (u64, u64),
-    /// Rows of each list at most.
+    /// Rows of each list at most, and how many are left out before them.
     pub rows: usize,
+    pub offset: usize,
 }
 
 /// How two periods differ.
@@ -79,11 +80,12 @@ pub(crate) fn compare<T>(
         then: gather(connection, then, &mut bound)?.shrunk(),
         names: Names::new(connection),
     };
-    let found = both.compare(Comparison::new(spans, asked.rows), is_wanted, &mut bound)?;
+    let found =
+        both.compare(Comparison::new(spans, asked.offset.saturating_add(asked.rows)), is_wanted, &mut bound)?;
     let mut list = |ranked: Ranked<Pair>| -> Result<Listed<T>, Trouble> {
         let count = ranked.count();
         let mut rows = Vec::new();
-        for pair in ranked.first() {
+        for pair in ranked.first(asked.offset) {
             let (sums_now, sums_then) = both.sums(pair)?;
             // It always has one, unless the file is damaged.
             if let Some((digest, origin)) = both.names.of(pair.0, pair.1)? {

@@ -44,7 +44,7 @@ pub struct QueriesList {
     #[command(flatten)]
     pub period: PeriodArgs,
     /// Tell what is new, gone, slower, faster, more or less often than in another time: the same window so much earlier, as 1d, or FROM..TO
-    #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "offset", "quadrants"])]
+    #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "quadrants"])]
     pub compare: Option<Against>,
 }
 
@@ -55,6 +55,12 @@ pub enum QueriesVerb {
         /// The id that `weir queries` shows
         #[arg(value_name = "ID")]
         id: String,
+        /// How many rows, by user, schema and server [default: 20]
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// How many to leave out before them
+        #[arg(long, value_name = "N")]
+        offset: Option<usize>,
         #[command(flatten)]
         at: At,
     },

@@ -155,7 +155,8 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
     let selection =
         QueriesAsked { user: asked.user.clone(), schema: asked.schema.clone(), ..QueriesAsked::default() };
     let is_wanted = |origin: &Origin| is_selected(origin, &selection);
-    let asked = Asked { now, then, rows: limit };
+    let offset = asked.offset.unwrap_or(0);
+    let asked = Asked { now, then, rows: limit, offset };
     let found = read(history, |history| history.compare(asked, is_wanted, compared))?;
     let list = |listed: Listed<ComparedQuery>| ComparedQueries { rows: listed.count, queries: listed.rows };
     Ok(Compared {
@@ -165,6 +166,7 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
         faster: list(found.faster),
         more_often: list(found.more_often),
         less_often: list(found.less_often),
+        offset,
         unchanged: found.unchanged,
         others_now: found.others_now,
         others_then: found.others_then,

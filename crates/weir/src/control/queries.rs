@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_admin::{
-    ApiError, Code, Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryCounts, QueryShown, Reset,
-    SortBy, Times,
+    ApiError, Code, Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryAsked, QueryCounts, QueryShown,
+    Reset, SortBy, Times,
 };
 use weir_cache::Refusal;
 use weir_model::DigestId;
@@ -107,10 +107,7 @@ pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> 
 /// The rows that were asked for.
 pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, ApiError> {
     let Counted { lines, began_at, usage, unchanged } = counted;
-    let limit = asked.limit.unwrap_or(SHOWN);
-    if !(1..=SHOWN_MAX).contains(&limit) {
-        return Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}")));
-    }
+    let limit = limited(asked.limit)?;
     let sort = asked.sort.unwrap_or_default();
     let (mut all, mut selected) = (0, Vec::new());
     lines.each(|at, line| {
@@ -144,8 +141,9 @@ pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, Ap
     })
 }
 
-/// All rows of one digest.
-pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
+/// One digest, and those of its rows that were asked for. Whole lines are made of these alone, as a digest may have as many as there are
+/// users.
+pub fn show(shared: &Shared, id: &str, asked: QueryAsked) -> Result<QueryShown, ApiError> {
     let unknown = || {
         let text = format!(
             "no statement with the digest `{id}` was counted since the start or the last reset, or its row has made room: \
@@ -153,32 +151,47 @@ pub fn show(shared: &Shared, id: &str) -> Result<QueryShown, ApiError> {
         );
         ApiError::new(Code::UnknownDigest, text)
     };
+    let limit = limited(asked.limit)?;
     let digests = shared.digests.as_ref().ok_or_else(unknown)?;
     let wanted = u64::from_str_radix(id, 16).map(DigestId).map_err(|_| unknown())?;
     let (held, unchanged) = (digests.rows(), Unchanged::of(digests));
-    let (mut briefs, mut lines) = (Vec::new(), Vec::new());
+    let (mut briefs, mut own) = (Vec::new(), Vec::new());
+    let (mut all, mut regret_ns, mut first) = (Sums::default(), 0, None);
     for (at, line) in held.lines() {
         briefs.push(brief(at, &line, 0));
         if line.digest.id == wanted {
-            lines.push((briefs.len() - 1, line));
+            all.merge(&line.sums);
+            regret_ns += unchanged.regret_ns(&line);
+            own.push((Reverse(line.sums.total.sum_ns()), briefs.len() - 1));
+            first.get_or_insert(line.digest);
         }
     }
+    let first = first.ok_or_else(unknown)?;
     let middle = Middle::of(&briefs);
-    let (_, first) = lines.first().ok_or_else(unknown)?;
-    let mut all = Sums::default();
-    lines.iter().for_each(|(_, line)| all.merge(&line.sums));
-    let regret_ns = lines.iter().map(|(_, line)| unchanged.regret_ns(line)).sum();
-    let row = |(at, line): &(usize, Line)| {
-        let quadrant = middle.quadrant(briefs.get(*at)?);
-        Some(query(line, quadrant, &unchanged, digests.began_at()))
+    own.sort_unstable();
+    let offset = asked.offset.unwrap_or(0);
+    let row = |(_, at): &(_, usize)| {
+        let brief = briefs.get(*at)?;
+        Some(query(&held.line(brief.at)?, middle.quadrant(brief), &unchanged, digests.began_at()))
     };
     Ok(QueryShown {
-        id: first.digest.id.to_string(),
-        digest: text(&first.digest.text),
-        digest_cut: first.digest.is_cut,
+        id: first.id.to_string(),
+        digest: text(&first.text),
+        digest_cut: first.is_cut,
         all: counts(&all, regret_ns, digests.began_at()),
-        rows: lines.iter().filter_map(row).collect(),
+        rows: own.iter().skip(offset).take(limit).filter_map(row).collect(),
+        total: own.len(),
+        offset,
     })
+}
+
+/// How many rows are shown.
+fn limited(asked: Option<usize>) -> Result<usize, ApiError> {
+    let limit = asked.unwrap_or(SHOWN);
+    match (1..=SHOWN_MAX).contains(&limit) {
+        true => Ok(limit),
+        false => Err(ApiError::new(Code::BadRequest, format!("limit is from 1 to {SHOWN_MAX}"))),
+    }
 }
 
 /// Forgets all that was counted.

@@ -1,6 +1,6 @@
 //! `weir history`, and how two times compare.
 
-use super::show::{bytes, optional, percent, seconds, short, table};
+use super::show::{bytes, optional, part, percent, seconds, short, table};
 use super::{Asked, query};
 use crate::cli::{Against, HistoryArgs, QueriesList};
 use anyhow::Result;
@@ -21,6 +21,7 @@ pub fn comparison(list: &QueriesList, against: &Against) -> String {
     let mut pairs = list.period.pairs();
     pairs.extend(against.pairs());
     pairs.extend(list.limit.map(|limit| ("limit", limit.to_string())));
+    pairs.extend(list.offset.map(|offset| ("offset", offset.to_string())));
     let named = [("user", &list.user), ("schema", &list.schema)];
     pairs.extend(named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     query("/queries/compare", &pairs)
@@ -97,7 +98,7 @@ pub fn compared(compared: &Compared) -> String {
         ("more often: more by a quarter in the same time", &compared.more_often, Way::Up),
         ("less often: then there were more by a quarter", &compared.less_often, Way::Down),
     ] {
-        text.push_str(&format!("\n{name}\n{}\n", rows(list, way)));
+        text.push_str(&format!("\n{name}\n{}\n", rows(list, compared.offset, way)));
     }
     text.push_str(&format!("\nunchanged: {} rows\n", compared.unchanged));
     if compared.others_now + compared.others_then > 0 {
@@ -140,18 +141,13 @@ impl Way {
     }
 }
 
-fn rows(list: &ComparedQueries, way: Way) -> String {
-    if list.queries.is_empty() {
+fn rows(list: &ComparedQueries, offset: usize, way: Way) -> String {
+    if list.rows == 0 {
         return "none".to_owned();
     }
     let mut text = table(&way.header(), list.queries.iter().map(|query| compared_row(query, way)));
-    if (list.queries.len() as u64) < list.rows {
-        text.push_str(&format!(
-            "\n1 to {} of {} rows: a greater --limit shows more",
-            list.queries.len(),
-            list.rows
-        ));
-    }
+    let shown = part(offset, list.queries.len(), list.rows as usize, "rows");
+    text.push_str(shown.trim_end());
     text
 }
 

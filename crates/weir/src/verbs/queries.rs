@@ -18,8 +18,13 @@ pub fn run(args: QueriesArgs) -> Result<()> {
             Asked::new(&at)?.get(&path)?.show(|queries| by_quadrant(queries, list.limit.unwrap_or(5)))
         }
         None => Asked::new(&at)?.get(&path(&list))?.show(all),
-        Some(QueriesVerb::Show { id, at }) => {
-            Asked::new(&at)?.get(&format!("/queries/{}", escaped(&id)))?.show(one)
+        Some(QueriesVerb::Show { id, limit, offset, at }) => {
+            let page = [("limit", limit), ("offset", offset)];
+            let given: Vec<_> = page
+                .iter()
+                .filter_map(|(name, number)| Some((*name, number.as_ref()?.to_string())))
+                .collect();
+            Asked::new(&at)?.get(&query(&format!("/queries/{}", escaped(&id)), &given))?.show(one)
         }
         Some(QueriesVerb::Reset { at }) => Asked::new(&at)?
             .post("/queries/reset", &())?
@@ -145,7 +150,7 @@ fn one(query: &QueryShown) -> String {
         ]
     });
     text.push_str(&format!("\n{}\n", table(&header, rows)));
-    text
+    text + &part(query.offset, query.rows.len(), query.total, "rows")
 }
 
 /// All about one digest, without a table: for where lines are wrapped.
@@ -162,6 +167,10 @@ pub fn in_lines(query: &QueryShown) -> String {
             c.hits,
             times(&c.total)
         ));
+    }
+    let more = query.total.saturating_sub(query.rows.len());
+    if more > 0 {
+        text.push_str(&format!("\nand {}: `weir queries show {}`\n", plural(more as u64, "row"), query.id));
     }
     text
 }

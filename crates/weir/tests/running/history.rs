@@ -233,6 +233,12 @@ async fn two_times_are_compared() {
         // Three rows, and 100 ms more for each, ten times; some of it is what the first ten have taken beside.
         let added = slower["added_seconds"].as_f64().unwrap();
         assert!((0.1..=60.0).contains(&added), "{slower:#}");
+        let behind = told_json(&weir, &[&compare[..], &["--offset", "1"]].concat());
+        assert_eq!(
+            (&behind["new"]["rows"], &behind["new"]["queries"]),
+            (&json!(1), &json!([])),
+            "{behind:#}"
+        );
         let text = told(&weir, &compare);
         assert!(text.contains("slower: ") && text.contains("SLEEP") && text.contains("then  20"), "{text}");
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();

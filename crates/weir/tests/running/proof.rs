@@ -101,3 +101,35 @@ async fn one_slow_run_is_not_what_each_hit_saves() {
         assert_eq!(by("by-table")["before"], Value::Null, "{flavor:?}");
     }
 }
+
+/// One digest has as many rows as there are users and schemas.
+#[tokio::test]
+async fn rows_of_a_digest_come_in_pages() {
+    let server = server(Flavor::MariaDb);
+    let schemas = ["proof_page_1", "proof_page_2", "proof_page_3"];
+    for schema in schemas {
+        table(&server, schema).await;
+    }
+    let weir = sharing(&server, 4, TRANSACTION, "");
+    for (schema, calls) in schemas.into_iter().zip(1..) {
+        let mut client = client(&weir, schema).await;
+        for _ in 0..calls {
+            client.run(POINT).await.unwrap();
+        }
+        counted(&mut client).await;
+    }
+    let id = point(&weir, "proof_page_1")["id"].as_str().unwrap().to_owned();
+    let show = |more: &[&str]| told_json(&weir, &[&["queries", "show", &id][..], more].concat());
+    let all = show(&[]);
+    let rows = all["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &all["total"], &all["all"]["calls"]), (3, &json!(3), &json!(6)), "{all:#}");
+    let time = |row: &Value| row["total"]["sum_seconds"].as_f64().unwrap();
+    assert!(rows.is_sorted_by(|a, b| time(a) >= time(b)), "{all:#}");
+    let page = show(&["--limit", "1", "--offset", "1"]);
+    assert_eq!(page["rows"].as_array().unwrap(), &rows[1..2]);
+    assert_eq!((&page["total"], &page["offset"], &page["all"]), (&json!(3), &json!(1), &all["all"]));
+    let text = told(&weir, &["queries", "show", &id, "--limit", "2"]);
+    assert!(text.contains("1 to 2 of 3 rows"), "{text}");
+    let text = refused_with(&weir, &["queries", "show", &id, "--limit", "0"]);
+    assert!(text.contains("limit is from 1 to 10000"), "{text}");
+}

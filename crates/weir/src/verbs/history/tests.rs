@@ -60,8 +60,9 @@ fn the_tables_of_a_comparison() {
     let none = json!({"rows": 0, "queries": []});
     let told: Compared = answer(
         json!({"now": period(1_700_000_040), "then": period(1_699_999_920), "new": none, "gone": none,
-        "slower": list(1), "faster": {"rows": 1, "queries": [faster]}, "more_often": list(25), "less_often": none, "unchanged": 3, "others_now": 1, "others_then": 0}),
+        "slower": list(1), "faster": {"rows": 1, "queries": [faster]}, "more_often": list(25), "less_often": none, "offset": 0, "unchanged": 3, "others_now": 1, "others_then": 0}),
     );
     insta::assert_snapshot!("compared", zoneless(&compared(&told)));
     insta::assert_snapshot!("compared_keys", keys(&told));
+    insta::assert_snapshot!("compared_page", zoneless(&compared(&Compared { offset: 20, ..told })));
 }

@@ -41,4 +41,5 @@ fn tables_of_statements() {
     let shown: QueryShown = answer(with(digest(), json!({"all": counts(), "rows": [sampled]})));
     insta::assert_snapshot!("one", one(&shown));
     insta::assert_snapshot!("one_keys", keys(&shown));
+    insta::assert_snapshot!("one_part", one(&QueryShown { total: 21, offset: 20, ..shown }));
 }
