@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/deps.sh
+scripts/get-mysql.sh
 cargo build --release -p weir-bench
 if [ "${1-}" = --bless ]; then
   exec target/release/weir-bench count --bless

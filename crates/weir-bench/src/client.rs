@@ -1,4 +1,5 @@
-//! A client just large enough to measure with: logs in with `mysql_native_password`, sends text queries, and reads the
+//! A client just large enough to measure with: logs in with `mysql_native_password`, or with `caching_sha2_password` where the server
+//! remembers the account, sends text queries, and reads the
 //! answers without decoding rows. It is apart from Weir's own protocol code on purpose, so that a mistake there cannot
 //! hide in its own measurement.
 
@@ -24,7 +25,8 @@ pub struct Login {
 /// without `_DEPRECATE_EOF`, so that every result set ends alike.
 const CAPABILITIES: u32 = 0x1 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const UTF8MB4: u8 = 45;
-const PLUGIN: &str = "mysql_native_password";
+const NATIVE: &str = "mysql_native_password";
+const SHA2: &str = "caching_sha2_password";
 /// No answer of any experiment takes longer; a peer that is silent for so long has lost it.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -47,8 +49,11 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(SILENCE))?;
         let mut client = Self { stream, buffer: vec![0; room.max(1024)], pending: 0..0, received: 0 };
-        let scramble = scramble_of(client.packet()?)?;
-        client.send(1, &login_packet(login, &scramble))?;
+        let greeting = client.packet()?;
+        // As client libraries do: with what the server names, if it is known.
+        let plugin = if greeting.windows(SHA2.len()).any(|at| at == SHA2.as_bytes()) { SHA2 } else { NATIVE };
+        let packet = login_packet(login, plugin, &scramble_of(greeting)?);
+        client.send(1, &packet)?;
         client.finish_login(login).with_context(|| format!("login as {} at {address}", login.user))?;
         Ok(client)
     }
@@ -61,12 +66,17 @@ impl Client {
                 Some(0xFE) => {
                     let mut fields = packet.get(1..).unwrap_or_default().split(|byte| *byte == 0);
                     let plugin = fields.next().unwrap_or_default();
-                    ensure!(plugin == PLUGIN.as_bytes(), "asked for {}", String::from_utf8_lossy(plugin));
-                    let start = 2 + PLUGIN.len();
+                    let known = [NATIVE, SHA2].into_iter().find(|known| plugin == known.as_bytes());
+                    let known =
+                        known.with_context(|| format!("asked for {}", String::from_utf8_lossy(plugin)))?;
+                    let start = 2 + known.len();
                     let scramble = packet.get(start..start + 20).context("auth switch without a scramble")?;
-                    let proof = native_proof(login.password, scramble);
+                    let proof = proof(known, login.password, scramble);
                     self.send(3, &proof)?;
                 }
+                // The server remembers the account: OK follows.
+                Some(1) if packet == [1, 3] => {}
+                Some(1) => bail!("the server has forgotten the account, and wants the password itself"),
                 _ => bail!("{}", error_text(packet)),
             }
         }
@@ -259,33 +269,36 @@ fn scramble_of(greeting: &[u8]) -> Result<[u8; 20]> {
 }
 
 /// `Protocol::HandshakeResponse41`.
-fn login_packet(login: Login, scramble: &[u8]) -> Vec<u8> {
+fn login_packet(login: Login, plugin: &str, scramble: &[u8]) -> Vec<u8> {
+    let proof = proof(plugin, login.password, scramble);
     let mut packet = Vec::with_capacity(128);
     packet.extend_from_slice(&CAPABILITIES.to_le_bytes());
     packet.extend_from_slice(&0x100_0000_u32.to_le_bytes());
     packet.push(UTF8MB4);
     packet.extend_from_slice(&[0; 23]);
     packet.extend_from_slice(login.user.as_bytes());
-    packet.extend_from_slice(&[0, 20]);
-    packet.extend_from_slice(&native_proof(login.password, scramble));
+    // 20 or 32 bytes.
+    packet.extend_from_slice(&[0, proof.len() as u8]);
+    packet.extend_from_slice(&proof);
     packet.extend_from_slice(login.schema.as_bytes());
     packet.push(0);
-    packet.extend_from_slice(PLUGIN.as_bytes());
+    packet.extend_from_slice(plugin.as_bytes());
     packet.push(0);
     packet
 }
 
-/// SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))), as `mysql_native_password` is defined in the manual.
-fn native_proof(password: &str, scramble: &[u8]) -> [u8; 20] {
-    let sha1 = |bytes: &[u8]| digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, bytes);
-    let once = sha1(password.as_bytes());
-    let twice = sha1(once.as_ref());
-    let mask = sha1(&[scramble, twice.as_ref()].concat());
-    let mut proof = [0; 20];
-    for ((out, a), b) in proof.iter_mut().zip(once.as_ref()).zip(mask.as_ref()) {
-        *out = a ^ b;
-    }
-    proof
+/// Of `mysql_native_password` SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))), and of `caching_sha2_password`
+/// SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble), as the manual defines them.
+fn proof(plugin: &str, password: &str, scramble: &[u8]) -> Vec<u8> {
+    let is_sha2 = plugin == SHA2;
+    let algorithm = if is_sha2 { &digest::SHA256 } else { &digest::SHA1_FOR_LEGACY_USE_ONLY };
+    let hash = |bytes: &[u8]| digest::digest(algorithm, bytes);
+    let once = hash(password.as_bytes());
+    let twice = hash(once.as_ref());
+    let salted =
+        if is_sha2 { [twice.as_ref(), scramble].concat() } else { [scramble, twice.as_ref()].concat() };
+    let mask = hash(&salted);
+    once.as_ref().iter().zip(mask.as_ref()).map(|(a, b)| a ^ b).collect()
 }
 
 fn error_text(packet: &[u8]) -> String {

@@ -13,6 +13,8 @@ use crate::rig::Endpoint;
 pub const CONCURRENT: usize = 16;
 /// The name of the row.
 pub const ROW: &str = "connect, query, quit";
+/// The same with MySQL behind, which takes far longer to log somebody in than MariaDB.
+pub const ROW_MYSQL: &str = "connect, query, quit, MySQL";
 
 /// What one run showed.
 #[derive(Clone, Copy, Debug)]

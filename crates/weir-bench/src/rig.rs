@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
+use weir_testkit::client::ConnectOptions;
 use weir_testkit::process::Program;
 use weir_testkit::servers::PortLease;
 use weir_testkit::{Flavor, Server, Weir};
 
 use crate::cached;
-use crate::client::{Client, Login};
+use crate::client::Login;
 use crate::load::{self, Scripts};
 use crate::summary::{AMPLE_CONNECTIONS, SHARED_CONNECTIONS, Target};
 use crate::sysbench;
@@ -83,6 +84,17 @@ impl Rig {
         Ok(rig)
     }
 
+    /// MySQL, and Weir whose clients have connections of their own or share them.
+    ///
+    /// # Errors
+    /// As [`Rig::full`].
+    pub fn mysql(weir: &Path) -> Result<Self> {
+        let mut rig = Self::of(Server::builder(Flavor::MySql).max_connections(MAX_CONNECTIONS).start()?)?;
+        rig.add_weir(weir, Target::Weir, MAX_CONNECTIONS)?;
+        rig.add_weir(weir, Target::Shared, SHARED_CONNECTIONS)?;
+        Ok(rig)
+    }
+
     /// A server with the tables of the cached rows, Weir with a rule that caches, and redis.
     ///
     /// # Errors
@@ -126,11 +138,18 @@ impl Rig {
         {
             builder = builder.arg(*arg);
         }
-        let server = builder.start()?;
+        Self::of(builder.start()?)
+    }
+
+    fn of(server: Server) -> Result<Self> {
         let direct = Endpoint { target: Target::Direct, address: server.addr(), pid: None };
-        let mut client = Client::connect(direct.address, Login { schema: "mysql", ..LOGIN }, 4096)?;
-        client.query(&format!("CREATE DATABASE {}", LOGIN.schema))?;
-        client.quit()?;
+        // A client that can do all of `caching_sha2_password`: from then on the server remembers the account.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let options = ConnectOptions::tcp(direct.address, LOGIN.user, LOGIN.password);
+            let mut client = options.connect().await?;
+            client.run(&format!("CREATE DATABASE {}", LOGIN.schema)).await
+        })?;
         let home = tempfile::Builder::new().prefix("weir-bench-").tempdir()?;
         Ok(Self {
             endpoints: vec![direct],

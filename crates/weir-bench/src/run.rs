@@ -27,12 +27,13 @@ pub struct Plan {
 }
 
 /// The names of all experiments, in the order in which they run.
-pub const EXPERIMENTS: [&str; 19] = [
+pub const EXPERIMENTS: [&str; 20] = [
     "point_select_text",
     "point_select_prepared",
     "oltp_read_only",
     "oltp_read_write",
     "connect",
+    "connect_mysql",
     "latency",
     "opening",
     "paced",
@@ -49,7 +50,7 @@ pub const EXPERIMENTS: [&str; 19] = [
     "unseen",
 ];
 /// These have servers of their own, or none.
-const APART: [&str; 3] = ["idle", "among_idle", "unseen"];
+const APART: [&str; 4] = ["connect_mysql", "idle", "among_idle", "unseen"];
 
 /// The experiments that `only` names, each by its full name or the beginning of it; all of them without `only`.
 ///
@@ -82,6 +83,13 @@ pub fn run(plan: &Plan) -> Result<Readings> {
         let rig = Rig::full(&plan.weir)?;
         for round in 1..=plan.rounds {
             run.round(&rig, round)?;
+        }
+    }
+    if run.wants("connect_mysql") {
+        run.tell("starting MySQL and Weir");
+        let rig = Rig::mysql(&plan.weir)?;
+        for round in 1..=plan.rounds {
+            run.connect(connect::ROW_MYSQL, &by_turns(rig.endpoints(), round), round)?;
         }
     }
     let clients = idle::clients_that_fit()?;
@@ -128,7 +136,7 @@ impl Run<'_> {
         // How many connections there are makes no difference to the others.
         endpoints.retain(|endpoint| endpoint.target != Target::Ample);
         if self.wants("connect") {
-            self.connect(&endpoints, round)?;
+            self.connect(connect::ROW, &endpoints, round)?;
         }
         if self.wants("latency") {
             self.latency(&endpoints, round)?;
@@ -172,14 +180,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn connect(&mut self, endpoints: &[&Endpoint], round: u32) -> Result<()> {
-        self.tell(&format!("round {round}: {}", connect::ROW));
+    fn connect(&mut self, row: &str, endpoints: &[&Endpoint], round: u32) -> Result<()> {
+        self.tell(&format!("round {round}: {row}"));
         let time = Duration::from_secs(if self.plan.quick { 1 } else { 3 });
         for endpoint in endpoints {
             let outcome = connect::run(endpoint, LOGIN, time)?;
-            self.readings.add(connect::ROW, endpoint.target, Metric::PerSecond, round, outcome.per_second);
+            self.readings.add(row, endpoint.target, Metric::PerSecond, round, outcome.per_second);
             if let Some(cpu) = outcome.cpu_us {
-                self.readings.add(connect::ROW, endpoint.target, Metric::CpuUs, round, cpu);
+                self.readings.add(row, endpoint.target, Metric::CpuUs, round, cpu);
             }
         }
         Ok(())

@@ -118,8 +118,10 @@ fn sharing(readings: &Readings, add: &mut impl FnMut(String, f64, f64, Option<Sp
     let row = Work::PointSelectText.row(256);
     let ratio = readings.ratio(&row, Target::Shared, Target::Direct, Metric::PerSecond);
     add(format!("{row}, on {SHARED_CONNECTIONS} connections: throughput / direct"), 0.5, 0.7, ratio);
-    let ratio = readings.ratio(connect::ROW, Target::Shared, Target::Direct, Metric::PerSecond);
-    add(format!("{}, shared: per second / direct", connect::ROW), 1.5, 2.5, ratio);
+    for row in [connect::ROW, connect::ROW_MYSQL] {
+        let ratio = readings.ratio(row, Target::Shared, Target::Direct, Metric::PerSecond);
+        add(format!("{row}, shared: per second / direct"), 1.5, 2.5, ratio);
+    }
     let trips = readings.spread(opening::ROW, Target::Shared, Metric::RoundTrips);
     add(format!("{}, shared: round trips beyond the SELECT's", opening::ROW), 1.0, 0.0, trips);
     let connections = readings.spread(paced::ROW, Target::Shared, Metric::Connections);
