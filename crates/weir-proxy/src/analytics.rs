@@ -120,6 +120,8 @@ impl Digests {
             began: self.began,
             long: DigestText::new(DigestId(0), LONG, false),
             gates: Gates::new(Arc::clone(&self.desk)),
+            senders: Vec::new(),
+            next_sender: 0,
             keys: self.keys.clone(),
         };
         HERE.set(Some(Box::new(analytics)));
@@ -159,8 +161,14 @@ pub(crate) struct Analytics {
     began: Instant,
     long: Arc<DigestText>,
     gates: Gates,
+    /// Those of the last sessions, with what their answers depend on: most come with the same again.
+    senders: Vec<(Caps, State, Sender)>,
+    next_sender: usize,
     keys: foldhash::quality::FixedState,
 }
+
+/// Senders that a worker knows again.
+const SENDERS_KNOWN: usize = 16;
 
 /// Whether it is to be looked what caching the statement at hand would do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -179,6 +187,25 @@ pub(crate) enum Ask {
 impl Analytics {
     /// `state` is that of a session that shares connections; of others none is known.
     pub fn sender(&mut self, origin: Origin, dialect: Caps, state: Option<&State>) -> Sender {
+        let Some(state) = state else { return self.new_sender(origin, dialect, None) };
+        let known = self
+            .senders
+            .iter()
+            .find(|(caps, at, sender)| *caps == dialect && *sender.origin == origin && at.same_as(state));
+        if let Some((.., sender)) = known {
+            return sender.clone();
+        }
+        let sender = self.new_sender(origin, dialect, Some(state));
+        let new = (dialect, state.clone(), sender.clone());
+        match self.senders.get_mut(self.next_sender) {
+            Some(place) => *place = new,
+            None => self.senders.push(new),
+        }
+        self.next_sender = (self.next_sender + 1) % SENDERS_KNOWN;
+        sender
+    }
+
+    fn new_sender(&mut self, origin: Origin, dialect: Caps, state: Option<&State>) -> Sender {
         let mut hasher = self.keys.build_hasher();
         origin.hash(&mut hasher);
         hasher.write_u64(dialect);
