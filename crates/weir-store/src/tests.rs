@@ -73,9 +73,9 @@ fn write_to(path: &Path, batch: &Batch, most: usize) {
 fn told(path: &Path, from: u64, to: u64) -> (Vec<(String, String, u64)>, u64) {
     let period = read::period(path, from, to).unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let lines = period.report.lines.iter();
-    let lines = lines.map(|line| (text(&line.origin.user), text(&line.digest.text), line.sums.calls));
-    (lines.collect(), period.report.other.calls)
+    let lines =
+        period.lines().map(|(_, line)| (text(&line.origin.user), text(&line.digest.text), line.sums.calls));
+    (lines.collect(), period.other().calls)
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_period_has_whole_minutes_and_who_sent_what_is_told_apart() {
     let expected = [("app", "SELECT `c4`", 9), ("ops", "SELECT `c1`", 30), ("app", "SELECT `c1`", 3)];
     assert_eq!(lines, expected.map(|(user, text, calls)| (user.to_owned(), text.to_owned(), calls)));
     assert_eq!(other, 3);
-    let line = &period.report.lines[0];
+    let line = &period.line(0).unwrap();
     assert_eq!((line.digest.id, line.digest.is_cacheable), (DigestId(u64::MAX - 4), true));
     assert_eq!((line.sums.first_seen, line.sums.last_seen), (T + 60, T + 180));
     assert_eq!((line.sums.total.count(), line.sums.total.sum_ns()), (9, 36_000_000));
@@ -152,7 +152,7 @@ fn what_nobody_has_called_has_no_row_and_its_time_is_with_the_others() {
     write_to(&path, &Batch { seconds: Vec::new(), minutes: vec![(T, minute(lines, 3))] }, 10);
     let period = read::period(&path, T, T + 60).unwrap();
     assert_eq!(told(&path, T, T + 60).0, [("app".to_owned(), "SELECT `c1`".to_owned(), 2)]);
-    assert_eq!((period.report.other.calls, period.report.other.kept_ns), (3, 5));
+    assert_eq!((period.other().calls, period.other().kept_ns), (3, 5));
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn what_is_counted_is_there_when_it_is_asked_for_and_after_a_stop() {
         counts.minutes.lock().push(minute(vec![line(1, "app", n)], 0));
         assert_eq!(statements(&history), n * 10);
         let period = history.period(0, u64::from(u32::MAX)).unwrap();
-        assert_eq!(period.report.lines[0].sums.calls, (1..=n).sum::<u64>());
+        assert_eq!(period.line(0).unwrap().sums.calls, (1..=n).sum::<u64>());
     }
     assert!(history.status().is_writing && history.status().written > 0 && history.status().bytes > 0);
     counts.reading.lock().statements = 50;

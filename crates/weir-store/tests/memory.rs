@@ -51,7 +51,7 @@ fn most() -> u64 {
 }
 
 #[test]
-fn to_compare_many_digests_takes_little_memory() {
+fn to_list_and_to_compare_many_digests_takes_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("h.db");
     let hour = Duration::from_secs(3600);
@@ -90,8 +90,17 @@ fn to_compare_many_digests_takes_little_memory() {
     let asked = Asked { now: (now - 1800, now + 60), then: (now - 5400, now - 1800), rows: 1_000, offset: 0 };
     let found = history.compare(asked, |_| true, |row, _| row.digest.id).unwrap();
     let taken = most().saturating_sub(before);
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = most();
+    let period = history.period(now - 1800, now + 60).unwrap();
+    let mut lines = 0;
+    let calls: u64 = period.lines().inspect(|_| lines += 1).map(|(_, line)| line.sums.calls).sum();
+    let listing = most().saturating_sub(before);
     history.stop();
     assert!(copied >= DIGESTS);
+    assert_eq!((lines, calls + period.other().calls), (10_000, copied * 20));
+    // A whole line takes 8 KiB: 77 MB for those that are told.
+    assert!(listing < 24 << 20, "{listing} bytes");
     assert_eq!((found.unchanged, found.more_often.count), (copied, 0));
     // A row in the form that is quick to add to takes 8 KiB, so all of both periods would be 320 MiB and more.
     assert!(taken < 32 << 20, "{taken} bytes");

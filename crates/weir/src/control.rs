@@ -173,7 +173,7 @@ impl Control for Live {
         let period = history::read(self.history.as_deref(), |history| history.period(from, to))?;
         let seen = history::seen(&period, (from, to));
         let counted = queries::Counted {
-            lines: queries::Lines::Told(&period.report),
+            lines: queries::Lines::Kept(&period),
             began_at: UNIX_EPOCH,
             usage: Usage::default(),
             unchanged: queries::Unchanged::default(),

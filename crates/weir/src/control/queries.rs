@@ -1,6 +1,5 @@
 //! What was counted of statements, for the API.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,7 +13,8 @@ use weir_model::DigestId;
 use weir_proxy::{Digests, Shared};
 use weir_session::PinReason;
 use weir_stats::HistogramSnapshot;
-use weir_stats::digests::{Line, Origin, Report, Rows, Sums, Usage};
+use weir_stats::digests::{Line, Origin, Rows, Sums, Usage};
+use weir_store::Period;
 
 /// Rows that are shown if nothing is said about it, and at most.
 const SHOWN: usize = 20;
@@ -30,32 +30,35 @@ pub struct Counted<'r> {
     pub unchanged: Unchanged,
 }
 
-/// Lines, each with its number.
+/// Lines, each with its number. Each is made when it is looked at.
 pub enum Lines<'r> {
-    /// Each is made when it is looked at.
     Counted(&'r Rows),
-    Told(&'r Report),
+    Kept(&'r Period),
+    None(&'r Sums),
 }
 
 impl Lines<'_> {
     fn each(&self, mut show: impl FnMut(usize, &Line)) {
         match self {
             Self::Counted(rows) => rows.lines().for_each(|(at, line)| show(at, &line)),
-            Self::Told(report) => report.lines.iter().enumerate().for_each(|(at, line)| show(at, line)),
+            Self::Kept(period) => period.lines().for_each(|(at, line)| show(at, &line)),
+            Self::None(_) => {}
         }
     }
 
-    fn line(&self, at: usize) -> Option<Cow<'_, Line>> {
+    fn line(&self, at: usize) -> Option<Line> {
         match self {
-            Self::Counted(rows) => rows.line(at).map(Cow::Owned),
-            Self::Told(report) => report.lines.get(at).map(Cow::Borrowed),
+            Self::Counted(rows) => rows.line(at),
+            Self::Kept(period) => period.line(at),
+            Self::None(_) => None,
         }
     }
 
     fn other(&self) -> &Sums {
         match self {
             Self::Counted(rows) => rows.other(),
-            Self::Told(report) => &report.other,
+            Self::Kept(period) => period.other(),
+            Self::None(other) => other,
         }
     }
 }
@@ -78,9 +81,9 @@ impl Brief {
 /// The rows that were asked for, of what was counted since the start or the last reset.
 pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> {
     let Some(digests) = &shared.digests else {
-        let nothing = Report { lines: Vec::new(), other: Sums::default() };
+        let nothing = Sums::default();
         let counted = Counted {
-            lines: Lines::Told(&nothing),
+            lines: Lines::None(&nothing),
             began_at: UNIX_EPOCH,
             usage: Usage::default(),
             unchanged: Unchanged::default(),
