@@ -4,6 +4,7 @@ mod advise;
 mod history;
 mod live;
 mod queries;
+mod rule;
 mod verbs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -14,10 +15,8 @@ pub use advise::{AdviseArgs, AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
 pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb, TopArgs};
 pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
-pub use verbs::{
-    At, AtPlace, CacheVerb, EditArgs, ExplainArgs, RuleArgs, RuleFlags, RulesVerb, TokenFile, TokenVerb,
-    text_of,
-};
+pub use rule::{RuleArgs, RuleFlags, text_of};
+pub use verbs::{At, AtPlace, CacheVerb, EditArgs, ExplainArgs, RulesVerb, TokenFile, TokenVerb};
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
 /// both sides, and needs no change to either.

@@ -1,0 +1,190 @@
+//! A rule, and its place, as they are given on the command line.
+
+use clap::Args;
+use std::path::PathBuf;
+use weir_admin::{NewRule, Place};
+
+/// A rule, in one of two forms.
+#[derive(Debug, Args)]
+pub struct RuleArgs {
+    /// A file with the rule as in weir.toml, with [[rule]] or without; "-" is standard input
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub flags: RuleFlags,
+}
+
+/// The keys of `[[rule]]`. Their values are checked by the running Weir.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The rule, without a file")]
+pub struct RuleFlags {
+    /// The name of the rule: unique, and shown everywhere
+    #[arg(long, conflicts_with = "file")]
+    name: Option<String>,
+    /// Match the statements with this digest, as `weir queries` shows it; without --name the rule is called digest-ID
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "match_digest"])]
+    from_digest: Option<String>,
+    /// The session's current schema
+    #[arg(long, value_name = "SCHEMA", conflicts_with = "file")]
+    match_schema: Option<String>,
+    /// The user name of the login
+    #[arg(long, value_name = "USER", conflicts_with = "file")]
+    match_user: Option<String>,
+    /// A network of clients, for example 10.0.0.0/8
+    #[arg(long, value_name = "NETWORK", conflicts_with = "file")]
+    match_client: Option<String>,
+    /// A statement with the same digest
+    #[arg(long, value_name = "SQL", conflicts_with = "file")]
+    match_digest: Option<String>,
+    /// A regular expression over the statement
+    #[arg(long, value_name = "REGEX", conflicts_with = "file")]
+    match_pattern: Option<String>,
+    /// A table that the statement names
+    #[arg(long, value_name = "[SCHEMA.]TABLE", conflicts_with = "file")]
+    match_table: Option<String>,
+    /// The kind of statement: read, write, ddl, ...
+    #[arg(long, value_name = "KIND", conflicts_with = "file")]
+    match_kind: Option<String>,
+    /// query, prepare or execute
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
+    match_command: Option<String>,
+    /// How old an answer may become, for example 30s
+    #[arg(long, visible_alias = "cache", value_name = "DURATION", conflicts_with = "file")]
+    ttl: Option<String>,
+    /// From this age on, one client refreshes it while others are served
+    #[arg(long, value_name = "DURATION", conflicts_with = "file")]
+    soft_ttl: Option<String>,
+    /// How long after its TTL it may be served if the server fails
+    #[arg(long, value_name = "DURATION", conflicts_with = "file")]
+    stale_if_error: Option<String>,
+    /// serve, shadow (only measure) or off [default: serve]
+    #[arg(long, value_name = "MODE", conflicts_with = "file")]
+    mode: Option<String>,
+    /// Who is served a stored answer: its own user, or with "grants" whomever the server lets read the same [default: user]
+    #[arg(long, value_name = "SHARE", conflicts_with = "file")]
+    share: Option<String>,
+    /// The share of hits that are compared with a fresh answer, for example 1%
+    #[arg(long, value_name = "PERCENT", conflicts_with = "file")]
+    verify: Option<String>,
+    /// Answers out of views are cached without a look at the view
+    #[arg(long, conflicts_with = "file")]
+    views: bool,
+    /// A session may be served an answer from before its own last write
+    #[arg(long, conflicts_with = "file")]
+    no_own_writes: bool,
+    /// Later rules may add what this one leaves open
+    #[arg(long, conflicts_with = "file")]
+    r#continue: bool,
+}
+
+impl RuleFlags {
+    /// The digest that the rule is to match, if it is given by its id.
+    pub fn digest_named(&self) -> Option<&str> {
+        self.from_digest.as_deref()
+    }
+
+    pub fn is_named(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// The rule is about this digest.
+    pub fn of_digest(&mut self, id: &str, text: String) {
+        self.name.get_or_insert_with(|| format!("digest-{id}"));
+        self.match_digest = Some(text);
+    }
+
+    /// The rule as the API takes it.
+    pub fn into_json(self) -> serde_json::Value {
+        let object = |pairs: Vec<(&str, Option<serde_json::Value>)>| {
+            let given = pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+            given.collect::<serde_json::Map<_, _>>()
+        };
+        let text = |value: Option<String>| value.map(serde_json::Value::from);
+        let flag = |on: bool, value: bool| on.then(|| serde_json::Value::from(value));
+        let matches = object(vec![
+            ("schema", text(self.match_schema)),
+            ("user", text(self.match_user)),
+            ("client", text(self.match_client)),
+            ("digest", text(self.match_digest)),
+            ("pattern", text(self.match_pattern)),
+            ("table", text(self.match_table)),
+            ("kind", text(self.match_kind)),
+            ("command", text(self.match_command)),
+        ]);
+        let cache = object(vec![
+            ("mode", text(self.mode)),
+            ("ttl", text(self.ttl)),
+            ("soft_ttl", text(self.soft_ttl)),
+            ("stale_if_error", text(self.stale_if_error)),
+            ("share", text(self.share)),
+            ("verify", text(self.verify)),
+            ("views", flag(self.views, true)),
+            ("own_writes", flag(self.no_own_writes, false)),
+        ]);
+        serde_json::Value::Object(object(vec![
+            ("name", text(self.name)),
+            ("match", Some(matches.into())),
+            ("cache", (!cache.is_empty()).then(|| cache.into())),
+            ("continue", flag(self.r#continue, true)),
+        ]))
+    }
+}
+
+/// Where a rule goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Its place")]
+pub struct PlaceArgs {
+    /// Before all others
+    #[arg(long, conflicts_with_all = ["last", "before", "after"])]
+    first: bool,
+    /// Behind all others
+    #[arg(long, conflicts_with_all = ["before", "after"])]
+    last: bool,
+    /// Before this rule
+    #[arg(long, value_name = "RULE", conflicts_with = "after")]
+    before: Option<String>,
+    /// Behind this rule
+    #[arg(long, value_name = "RULE")]
+    after: Option<String>,
+}
+
+impl PlaceArgs {
+    pub fn given(self) -> Option<Place> {
+        match self {
+            Self { first: true, .. } => Some(Place::First),
+            Self { last: true, .. } => Some(Place::Last),
+            Self { before: Some(name), .. } => Some(Place::Before(name)),
+            Self { after: Some(name), .. } => Some(Place::After(name)),
+            _ => None,
+        }
+    }
+}
+
+/// The text of a file; `-` is standard input.
+pub fn text_of(file: &std::path::Path) -> anyhow::Result<String> {
+    use anyhow::Context;
+    if file.as_os_str() == "-" {
+        return std::io::read_to_string(std::io::stdin()).context("reading standard input");
+    }
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+impl RuleArgs {
+    /// Reads the file, if it is one.
+    ///
+    /// # Errors
+    /// When it cannot be read. Where neither a file nor a name is given, the program ends.
+    pub fn into_new(self, place: Option<Place>) -> anyhow::Result<NewRule> {
+        let Some(file) = self.file else {
+            if !self.flags.is_named() {
+                // As of every command line that lacks something: exit status 2.
+                let text = "say which rule: a FILE with it (\"-\" is standard input), --name with what it matches and does, or \
+                            --from-digest ID with --cache TTL; --help shows all\n";
+                clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text).exit();
+            }
+            return Ok(NewRule { rule: Some(self.flags.into_json()), toml: None, place });
+        };
+        let text = text_of(&file)?;
+        Ok(NewRule { rule: None, toml: Some(text), place })
+    }
+}
