@@ -30,6 +30,8 @@ pub enum LintKind {
     Shadowed { by: String },
     /// It has no action, and does not keep rules below it from theirs.
     NoAction,
+    /// It has no action, and there is no rule below it.
+    NoneToKeepOff,
     /// Only reads are cached, and it matches none.
     CachesNoRead(RuleKind),
     /// Only executed statements have an answer to cache.
@@ -52,6 +54,7 @@ impl LintKind {
             Self::NoClient => "no_client",
             Self::Shadowed { .. } => "shadowed",
             Self::NoAction => "no_action",
+            Self::NoneToKeepOff => "none_to_keep_off",
             Self::CachesNoRead(_) => "caches_no_read",
             Self::CachesPrepare => "caches_prepare",
             Self::DeniesAndMore => "denies_and_more",
@@ -78,6 +81,9 @@ impl fmt::Display for Lint {
                 write!(f, "is never reached: rule `{by}` before it matches all that it matches, and decides")
             }
             LintKind::NoAction => f.write_str("does nothing: it has no action, and `continue`"),
+            LintKind::NoneToKeepOff => f.write_str(
+                "does nothing: it has no action, and there is no rule below it that it might keep off its statements",
+            ),
             LintKind::CachesNoRead(kind) => {
                 write!(f, "caches nothing: only reads are cached, and it matches \"{}\"", kind.as_str())
             }
@@ -111,10 +117,11 @@ pub fn lint(rules: &[Rule]) -> Vec<Lint> {
     let mut lints = Vec::new();
     for (at, facts_of_one) in facts.iter().enumerate() {
         let mut kinds = alone(facts_of_one);
-        if kinds.is_empty()
-            && let Some(by) = facts.iter().take(at).find(|earlier| shadows(earlier, facts_of_one))
-        {
-            kinds.push(LintKind::Shadowed { by: by.rule.name.clone() });
+        if kinds.is_empty() {
+            let by = facts.iter().take(at).find(|earlier| shadows(earlier, facts_of_one));
+            let shadowed = by.map(|by| LintKind::Shadowed { by: by.rule.name.clone() });
+            let idle = at + 1 == facts.len() && Actions::of(facts_of_one.rule) == Actions::default();
+            kinds.extend(shadowed.or(idle.then_some(LintKind::NoneToKeepOff)));
         }
         lints.extend(kinds.into_iter().map(|kind| Lint { rule: facts_of_one.rule.name.clone(), kind }));
     }

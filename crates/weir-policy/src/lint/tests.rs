@@ -98,7 +98,15 @@ fn a_rule_that_can_never_match_or_does_nothing_is_told() {
     (idle.cache, idle.continues) = (None, true);
     assert_eq!(lints(&[idle.clone()]), ["rule `r` does nothing: it has no action, and `continue`"]);
     idle.continues = false;
-    assert_eq!(lints(&[idle]), Vec::<String>::new(), "an exception from the rules below is no mistake");
+    let below = rule("s", matching("user=u"));
+    idle.matches = matching("user=u table=t");
+    assert_eq!(
+        lints(&[idle.clone(), below]),
+        Vec::<String>::new(),
+        "an exception from the rules below is no mistake"
+    );
+    let last = "rule `r` does nothing: it has no action, and there is no rule below it that it might keep off its statements";
+    assert_eq!(lints(&[rule("s", matching("user=v")), idle]), [last]);
 }
 
 #[test]

@@ -87,6 +87,12 @@ impl RuleFlags {
         self.name.is_some()
     }
 
+    /// Whether one of them is an action, which here is what the cache does.
+    fn do_something(&self) -> bool {
+        let words = [&self.ttl, &self.soft_ttl, &self.stale_if_error, &self.mode, &self.share, &self.verify];
+        words.iter().any(|word| word.is_some()) || self.views || self.no_own_writes
+    }
+
     /// The rule is about this digest.
     pub fn of_digest(&mut self, id: &str, text: String) {
         self.name.get_or_insert_with(|| format!("digest-{id}"));
@@ -170,18 +176,32 @@ pub fn text_of(file: &std::path::Path) -> anyhow::Result<String> {
 }
 
 impl RuleArgs {
+    /// As of every command line that lacks something, the program ends with exit status 2 where flags say of no rule which it is, or
+    /// what it does.
+    pub fn or_exit(self) -> Self {
+        let lacks = match &self.flags {
+            _ if self.file.is_some() => return self,
+            flags if !flags.is_named() && flags.digest_named().is_none() => {
+                "say which rule: a FILE with it (\"-\" is standard input), --name with what it matches and does, or \
+                 --from-digest ID with --cache TTL; --help shows all\n"
+            }
+            flags if !flags.do_something() => {
+                "this rule would do nothing: say what becomes of the statements that it matches. --cache TTL keeps their answers \
+                 (--mode shadow only measures what that would do), --mode off lets no rule below it cache them. A FILE (\"-\" is \
+                 standard input) can say more: deny, rewrite, limit, timeout, or nothing, so that no rule below sees them; \
+                 --help shows all\n"
+            }
+            _ => return self,
+        };
+        clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, lacks).exit()
+    }
+
     /// Reads the file, if it is one.
     ///
     /// # Errors
-    /// When it cannot be read. Where neither a file nor a name is given, the program ends.
+    /// When it cannot be read.
     pub fn into_new(self, place: Option<Place>) -> anyhow::Result<NewRule> {
         let Some(file) = self.file else {
-            if !self.flags.is_named() {
-                // As of every command line that lacks something: exit status 2.
-                let text = "say which rule: a FILE with it (\"-\" is standard input), --name with what it matches and does, or \
-                            --from-digest ID with --cache TTL; --help shows all\n";
-                clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text).exit();
-            }
             return Ok(NewRule { rule: Some(self.flags.into_json()), toml: None, place });
         };
         let text = text_of(&file)?;

@@ -23,11 +23,13 @@ pub fn run(verb: RulesVerb) -> Result<()> {
         }
         RulesVerb::Show { name, at } => Asked::new(&at)?.get(&path(&name))?.show(one),
         RulesVerb::Add { rule, place, at } => {
+            let rule = rule.or_exit();
             let asked = Asked::new(&at)?;
             let new = of_digest(rule, &asked)?.into_new(place.given())?;
             asked.post("/rules", &new)?.show(|done| changed("added", done))
         }
         RulesVerb::Replace { old, rule, if_version, at } => {
+            let rule = rule.or_exit();
             let asked = Asked::new(&at)?;
             let seen = || Ok::<_, anyhow::Error>(asked.get("/rules?limit=1")?.read::<RuleTable>()?.version);
             let version = if_version.map_or_else(seen, Ok)?;

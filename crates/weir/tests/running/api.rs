@@ -114,8 +114,15 @@ async fn rules_are_added_at_places_moved_and_replaced_and_keep_their_comments() 
         json!({"name": "c", "match": {"table": "c"}, "cache": {"ttl": "5s", "verify": "1%"}})
     );
     assert!(file(&weir).contains("\"c\" # about c\n"), "{}", file(&weir));
-    let late = told(&weir, &["rules", "add", "--name", "late", "--match-table", "a", "--match-user", "app"]);
+    let late = ["rules", "add", "--name", "late", "--match-table", "a", "--match-user", "app", "--ttl", "1s"];
+    let late = told(&weir, &late);
     assert!(late.contains("warning: rule `late` is never reached: rule `a`"), "{late}");
+    std::fs::write(&toml, "name = \"idle\"\nmatch = { table = \"z\" }\n").unwrap();
+    let idle = told(&weir, &["rules", "add", toml.to_str().unwrap()]);
+    assert!(
+        idle.contains("warning: rule `idle` does nothing: it has no action, and there is no rule below"),
+        "{idle}"
+    );
 }
 
 #[tokio::test]
@@ -128,12 +135,12 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
             &["one", "--ttl", "1h"],
             "there is already a rule `one`: change that one with `weir rules edit one`",
         ),
-        (&["two", "--match-pattern", "("], "unclosed group"),
-        (&["two", "--match-pattern", "((a{100}){100}){100}"], "too large when compiled"),
+        (&["two", "--ttl", "1h", "--match-pattern", "("], "unclosed group"),
+        (&["two", "--ttl", "1h", "--match-pattern", "((a{100}){100}){100}"], "too large when compiled"),
         (&["two", "--ttl", "soon"], "`ttl`"),
         (&["two", "--mode", "shadow"], "`ttl` is missing"),
         (&["two words", "--ttl", "1h"], "not a name for a rule"),
-        (&["two", "--match-kind", "reed"], "\"read\""),
+        (&["two", "--ttl", "1h", "--match-kind", "reed"], "\"read\""),
         (&["two", "--ttl", "1h", "--before", "none"], "there is no rule `none`"),
     ];
     for (args, expected) in cases {
@@ -144,12 +151,20 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
     for args in [&["rules", "add"][..], &["rules", "replace", "one"]] {
         let said = failed_with(&weir, args, 2);
         assert!(said.contains("say which rule") && said.contains("--from-digest"), "{args:?}: {said}");
+        // Refused before anything is looked for, such as the digest.
+        for which in [["--from-digest", "0123456789abcdef"], ["--name", "one"]] {
+            let said = failed_with(&weir, &[args, &which].concat(), 2);
+            assert!(
+                said.contains("this rule would do nothing") && said.contains("--cache TTL"),
+                "{which:?}: {said}"
+            );
+        }
     }
     for args in [
         &["move", "none", "--first"][..],
         &["remove", "none"],
         &["show", "none"],
-        &["replace", "none", "--name", "x"],
+        &["replace", "none", "--name", "x", "--ttl", "1s"],
     ] {
         let said = refused_with(&weir, &[&["rules"], args].concat());
         assert!(said.contains("there is no rule `none`"), "{args:?}: {said}");
