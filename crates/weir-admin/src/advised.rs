@@ -77,8 +77,11 @@ pub struct Advised {
     /// The user and the default schema, where all are of one.
     pub user: Option<String>,
     pub schema: Option<String>,
-    /// A rule lets the cache answer it now. Then nothing more is learned of it.
+    /// The rule that decides now whether the cache answers it. Then nothing more is learned of it here.
     pub cached_by: Option<String>,
+    /// What that rule does: `serve`; `shadow`, which only measures; `off`, which keeps it from the cache.
+    #[serde(default)]
+    pub mode: Option<String>,
     /// Statements that the server answered and the cache might have, and the server's time for them.
     pub calls: u64,
     pub server_seconds: f64,

@@ -21,6 +21,9 @@ pub struct Status {
     pub process: ProcessStatus,
     /// Rules in force.
     pub rules: usize,
+    /// Those of them that only measure (`mode = "shadow"`).
+    #[serde(default)]
+    pub shadow_rules: usize,
     /// The last reload, if there was one.
     pub last_reload: Option<LastReload>,
     /// What is worth acting on: at most one of each kind.
@@ -108,6 +111,11 @@ pub struct CacheStatus {
     /// Of the statements that a rule wanted from it since the start, the part that it had, also of rules that are gone; null where
     /// there were none.
     pub hit_ratio: Option<f64>,
+    /// Statements that rules in force have only measured (`mode = "shadow"`), and how many of them would have been hits.
+    #[serde(default)]
+    pub shadow_seen: u64,
+    #[serde(default)]
+    pub shadow_hits: u64,
 }
 
 /// The process, as the kernel tells; null for what it does not.

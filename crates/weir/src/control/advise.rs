@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 use weir_admin::{AdviceAsked, Advised, AdvisedShown, ApiError, CacheAdvice, Code, Predicted, Question};
 use weir_model::DigestId;
+use weir_model::rule::CacheMode;
 use weir_proxy::{Digests, Shared};
 use weir_sql::Digest;
 use weir_stats::advice::{LADDER, Line, Prediction, best, merged};
@@ -205,12 +206,14 @@ impl Aim {
         // A rule is not made from a digest that was cut.
         let best_whole = best.as_ref().filter(|_| !line.digest.is_cut);
         let command = best_whole.map(|best| self.command(line, &best.ttl));
+        let (cached_by, mode) = cached_by(shared, line).unzip();
         Advised {
             id: line.digest.id.to_string(),
             digest_cut: line.digest.is_cut,
             user: Some(text(&line.origin.user)),
             schema: Some(text(&line.origin.schema)),
-            cached_by: cached_by(shared, line),
+            cached_by,
+            mode: mode.map(|mode| mode.as_str().to_owned()),
             digest,
             calls: line.calls,
             server_seconds: seconds(line.server_ns as f64),
@@ -244,8 +247,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The rule that lets the cache answer such a statement, as far as its digest tells.
-fn cached_by(shared: &Shared, line: &Line) -> Option<String> {
+/// The rule that decides about the cache for such a statement, as far as its digest tells, and its mode.
+fn cached_by(shared: &Shared, line: &Line) -> Option<(String, CacheMode)> {
     let question = Question {
         sql: text(&line.digest.text),
         user: Some(text(&line.origin.user)),

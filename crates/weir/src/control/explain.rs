@@ -54,12 +54,14 @@ pub fn test(shared: &Shared, question: &Question) -> Result<Tested, ApiError> {
     })
 }
 
-/// The rule that lets the cache answer statements with this digest, as far as its text tells: names of functions do not stand in it as a
+/// The rule that decides about the cache for statements with this digest, and its mode, as far as the text tells: names of functions do not stand in it as a
 /// server would read them, so the digest of that text may be another.
-pub fn cached_by(shared: &Shared, question: &Question, digest: Digest) -> Option<String> {
+pub fn cached_by(shared: &Shared, question: &Question, digest: Digest) -> Option<(String, CacheMode)> {
     let read = Read { digest, ..Read::of(shared, question).ok()? };
     let verdicts = read.verdicts(shared).ok()?;
-    verdicts.into_iter().find(|verdict| verdict.adds.cache).map(|verdict| verdict.name)
+    let decides = verdicts.into_iter().find(|verdict| verdict.adds.cache)?;
+    let mode = shared.rules().get(decides.rule.0 as usize)?.cache.as_ref()?.mode;
+    Some((decides.name, mode))
 }
 
 /// The statements that a rule matches, as far as their digest, user and schema tell.

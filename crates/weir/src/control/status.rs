@@ -10,6 +10,7 @@ use weir_admin::{
 };
 use weir_config::Sharing;
 use weir_model::Rule;
+use weir_model::rule::CacheMode;
 use weir_proxy::{Dropped, SessionState, Shared};
 use weir_session::PinReason;
 use weir_store::History;
@@ -38,9 +39,12 @@ impl Live {
                 used: cache.used,
                 entries: cache.entries,
                 hit_ratio: super::cache::hit_ratio(shared.cache().stats().asked),
+                shadow_seen: cache.total.shadow_seen,
+                shadow_hits: cache.total.shadow_hits,
             },
             process: ProcessStatus::now(),
             rules: shared.rules().len(),
+            shadow_rules: shared.rules().iter().filter(|rule| is_shadow(rule)).count(),
             last_reload: self.keeper.last_reload(),
             warnings: Vec::new(),
             suggestions: self.said.now(shared),
@@ -48,6 +52,17 @@ impl Live {
         status.warnings = warnings(shared, &status, cache.total.mismatched, self.history.as_deref());
         status
     }
+}
+
+/// It only measures.
+fn is_shadow(rule: &Rule) -> bool {
+    rule.cache.as_ref().is_some_and(|cache| cache.mode == CacheMode::Shadow)
+}
+
+/// Some rule has answers served.
+fn serves(rules: &[Rule]) -> bool {
+    let serves = |rule: &Rule| rule.cache.as_ref().is_some_and(|cache| cache.mode == CacheMode::Serve);
+    rules.iter().any(serves)
 }
 
 /// What has come of a reload just now.
@@ -221,7 +236,12 @@ fn of_upkeep(shared: &Shared, status: &Status, list: &mut Warnings) {
         WarningKind::SessionsNotServed,
         || {
             let (sessions, them) = if lost == 1 { ("session", "it") } else { ("sessions", "them") };
-            format!("{lost} {sessions} connected before there was a cache rule for {them}, and cannot be served from the cache")
+            let (rule, lacks) = match status.shadow_rules > 0 && !serves(&shared.rules()) {
+                true => ("shadow rule", "is not measured"),
+                false => ("cache rule", "cannot be served from the cache"),
+            };
+            let lacks = if lost == 1 { lacks.to_owned() } else { lacks.replacen("is ", "are ", 1) };
+            format!("{lost} {sessions} connected before there was a {rule} for {them}, and {lacks}")
         },
         "let the application's pool reconnect, or `weir kill` each: `weir sessions --not-served` shows which",
     );

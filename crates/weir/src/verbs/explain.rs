@@ -52,7 +52,7 @@ pub fn show(told: &Explanation) -> String {
     let cache = &told.cache;
     let verdict = match cache.verdict {
         Verdict::Serve => "answers from memory, or stores the answer",
-        Verdict::Shadow => "only measures what would have been",
+        Verdict::Shadow => "shadow, only measures what would have been",
         Verdict::Refuse => "leaves it alone",
     };
     let refusal = cache.refusal.as_ref().map(|word| format!(" ({word})")).unwrap_or_default();

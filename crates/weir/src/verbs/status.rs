@@ -1,6 +1,6 @@
 //! `weir status`
 
-use super::show::{ago, bytes, entries, pairs, percent, seconds};
+use super::show::{ago, bytes, entries, pairs, percent, plural, seconds};
 use weir_admin::{ClientsStatus, ConnectionsStatus, ProcessStatus, ServerStatus, Status, Traffic};
 
 /// One screen.
@@ -18,14 +18,15 @@ pub fn show(status: &Status) -> String {
         (
             "cache",
             format!(
-                "{}; {}, {} of {}",
+                "{}{}; {}, {} of {}",
                 hits(status),
+                measured(status),
                 entries(cache.entries),
                 bytes(cache.used),
                 bytes(cache.memory)
             ),
         ),
-        ("rules", status.rules.to_string()),
+        ("rules", rules(status)),
         ("process", process(&status.process)),
     ]);
     if status.warnings.is_empty() && status.suggestions.is_empty() {
@@ -47,6 +48,25 @@ fn hits(status: &Status) -> String {
         (None, _) => "asked for nothing since the start".to_owned(),
         (all, None) => format!("asked for nothing {lately}, hit ratio {} since the start", percent(all)),
         (all, now) => format!("hit ratio {} {lately}, {} since the start", percent(now), percent(all)),
+    }
+}
+
+/// What shadow rules would have served.
+fn measured(status: &Status) -> String {
+    match (status.shadow_rules, status.cache.shadow_seen) {
+        (0, 0) => String::new(),
+        (_, seen) => format!(
+            "; shadow: {} of {} would have been hits",
+            status.cache.shadow_hits,
+            plural(seen, "statement")
+        ),
+    }
+}
+
+fn rules(status: &Status) -> String {
+    match status.shadow_rules {
+        0 => status.rules.to_string(),
+        shadows => format!("{} ({shadows} in shadow mode)", status.rules),
     }
 }
 

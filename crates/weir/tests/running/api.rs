@@ -469,6 +469,11 @@ async fn a_shadow_serves_nothing_and_tells_what_would_have_been() {
         assert_eq!(figure("hits_total").await, 0.0, "{flavor:?}");
         let counts = told_json(&weir, &["cache", "stats"])["total"].clone();
         assert_eq!((&counts["shadow_hits"], &counts["hits"]), (&json!(3), &json!(0)), "{counts}");
+        let status = told(&weir, &["status"]);
+        assert!(
+            status.contains("; shadow: 3 of 4 statements would have been hits; "),
+            "{flavor:?}: {status}"
+        );
     }
 }
 

@@ -137,6 +137,18 @@ async fn who_is_only_measured_is_told_so() {
             cache, "no: the cache rules for this user are shadows, which answer nothing",
             "{flavor:?}"
         );
+        // Who was there before is not measured, and nobody is said to lack what a shadow does not give.
+        let weir = sharing(server, 4, "sharing = \"session\"\n", "");
+        let [_one, _two] = clients(&weir, "ns_shadow").await;
+        let add = ["rules", "add", "--name", "t", "--match-table", "t", "--ttl", "1h", "--mode", "shadow"];
+        assert!(told(&weir, &add).contains(&format!("2 sessions {BEFORE}")), "{flavor:?}");
+        let status = told(&weir, &["status"]);
+        assert!(
+            status.contains(
+                "2 sessions connected before there was a shadow rule for them, and are not measured"
+            ) && status.contains("1 (1 in shadow mode)"),
+            "{flavor:?}: {status}"
+        );
         let both = sharing(server, 4, "", &format!("{shadow}{}", ALL.replace("all", "serves")));
         let [mut one] = clients(&both, "ns_shadow").await;
         assert_eq!(shown(&mut one, "cache").await, "yes", "{flavor:?}");

@@ -59,7 +59,7 @@ fn all(advice: &CacheAdvice) -> String {
     let rows = advice.statements.iter().map(|advised| {
         let of = |show: fn(&Predicted) -> String| advised.best.as_ref().map_or("-".to_owned(), show);
         let ttl = match (&advised.cached_by, &advised.best) {
-            (Some(rule), _) => format!("cached: {rule}"),
+            (Some(rule), _) => format!("{}: {rule}", done_by_rule(advised)),
             (None, Some(best)) => best.ttl.clone(),
             (None, None) => "none".to_owned(),
         };
@@ -86,6 +86,15 @@ fn all(advice: &CacheAdvice) -> String {
     match advice.left_out {
         0 => text,
         _ => text + "\n" + &left_out(advice),
+    }
+}
+
+/// What the rule does that is there.
+fn done_by_rule(advised: &Advised) -> &str {
+    match advised.mode.as_deref() {
+        None | Some("serve") => "cached",
+        Some("off") => "kept out",
+        Some(other) => other,
     }
 }
 
@@ -131,6 +140,11 @@ fn one(shown: &AdvisedShown) -> String {
 }
 
 fn figures(advised: &Advised) -> String {
+    let rule = |name: &String| match done_by_rule(advised) {
+        "cached" => format!("{name}: the cache answers it"),
+        "shadow" => format!("{name}: shadow, it is only measured (`weir rules show {name}` tells more)"),
+        _ => format!("{name}: kept out of the cache"),
+    };
     let sample = match advised.one_of {
         1 => format!("all of {} different ones", advised.keys),
         one_of => format!("{} different ones, one in {one_of}", advised.keys),
@@ -140,7 +154,7 @@ fn figures(advised: &Advised) -> String {
         ("server", seconds(advised.server_seconds)),
         ("unchanged", format!("{} of it for the same answer as before", seconds(advised.unchanged_seconds))),
         ("watched", sample),
-        ("cached by", advised.cached_by.clone().unwrap_or_default()),
+        ("rule", advised.cached_by.as_ref().map_or_else(String::new, rule)),
     ])
 }
 

@@ -35,6 +35,11 @@ fn the_screen() {
     insta::assert_snapshot!("well", show(&answer(well())));
     let quiet = json!({"traffic": with(well()["traffic"].clone(), json!({"hit_ratio": null}))});
     insta::assert_snapshot!("quiet", show(&answer(with(well(), quiet))));
+    let cache =
+        with(well()["cache"].clone(), json!({"hit_ratio": null, "shadow_seen": 400, "shadow_hits": 300}));
+    let traffic = with(well()["traffic"].clone(), json!({"hit_ratio": null}));
+    let shadow = json!({"traffic": traffic, "cache": cache, "shadow_rules": 2});
+    insta::assert_snapshot!("shadow", show(&answer(with(well(), shadow))));
     insta::assert_snapshot!("unwell", show(&answer(unwell())));
     insta::assert_snapshot!("keys", keys(&answer::<Status>(unwell())));
 }

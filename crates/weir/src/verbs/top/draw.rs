@@ -12,7 +12,7 @@ use ratatui::widgets::Paragraph;
 use super::rates::{Percentiles, Rates};
 use super::sample::Sample;
 use super::state::{State, View};
-use crate::verbs::show::{bytes, percent, seconds};
+use crate::verbs::show::{bytes, percent, plural, seconds};
 
 /// The smallest screen that anything can be read on.
 const SMALLEST: (u16, u16) = (40, 10);
@@ -109,6 +109,9 @@ fn figures<'s>(state: &'s State, look: Look, width: u16) -> Vec<Line<'s>> {
     let mut line = Fields::new(look);
     line.field("cache", format!("{} hits", percent(rates.hit_ratio)));
     line.field("holds", format!("{} of {}", bytes(sample.cache_used), bytes(sample.cache_limit)));
+    if sample.shadow_rules > 0 {
+        line.field("shadow", plural(sample.shadow_rules as u64, "rule"));
+    }
     let cache = line.done();
     let mut line = Fields::new(look);
     line.field("clients", count(sample.clients));

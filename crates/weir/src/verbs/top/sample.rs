@@ -22,6 +22,8 @@ pub struct Sample {
     pub misses: u64,
     pub cache_used: u64,
     pub cache_limit: u64,
+    /// Rules that only measure.
+    pub shadow_rules: usize,
     pub clients: f64,
     pub pinned: f64,
     pub waiting: f64,
@@ -84,6 +86,7 @@ impl Sample {
             at,
             cache_used: status.cache.used,
             cache_limit: status.cache.memory,
+            shadow_rules: status.shadow_rules,
             server: Server::from(status.server),
             draining: status.draining,
             warnings: others.map(|warning| warning.text).collect(),

@@ -17,9 +17,10 @@ fn advised(more: Value) -> Value {
 #[test]
 fn the_tables_about_what_to_cache() {
     let cached = advised(json!({"cached_by": "stories", "best": null, "command": null}));
+    let shadow = advised(json!({"cached_by": "tried", "mode": "shadow"}));
     let none = advised(json!({"best": null, "command": null, "one_of": 8}));
     let advice: CacheAdvice = answer(
-        json!({"enabled": true, "statements": [advised(json!({})), cached, none.clone()], "left_out": 2, "least_seconds": 0.5, "server_seconds": 50.0,
+        json!({"enabled": true, "statements": [advised(json!({})), cached, shadow.clone(), none.clone()], "left_out": 2, "least_seconds": 0.5, "server_seconds": 50.0,
             "observed_seconds": 120.0, "watched": 3, "memory": 4096}),
     );
     insta::assert_snapshot!("list", all(&advice));
@@ -34,4 +35,5 @@ fn the_tables_about_what_to_cache() {
     let shown: AdvisedShown = answer(json!({"all": advised(json!({})), "rows": [advised(json!({})), none]}));
     insta::assert_snapshot!("one", one(&shown));
     insta::assert_snapshot!("one_keys", keys(&shown));
+    insta::assert_snapshot!("one_shadow", one(&answer(json!({"all": shadow, "rows": []}))));
 }

@@ -57,6 +57,7 @@ fn busy() -> State {
             misses: n as u64 * 10,
             cache_used: 12_345_678,
             cache_limit: 268_435_456,
+            shadow_rules: 2,
             clients: 312.0,
             pinned: 3.0,
             waiting: 1.0,
