@@ -39,7 +39,7 @@ pub struct AdviceAsked {
 pub struct CacheAdvice {
     /// False if nothing is counted (`analytics.enabled`).
     pub enabled: bool,
-    /// Those for which a rule would save `least_seconds`, unless `all` was asked for.
+    /// Those for which a rule would save `least_seconds` with `least_hit_ratio`, unless `all` was asked for.
     pub statements: Vec<Advised>,
     /// How many of those there are in all.
     #[serde(default)]
@@ -47,12 +47,15 @@ pub struct CacheAdvice {
     /// How many of them were left out before these.
     #[serde(default)]
     pub offset: usize,
-    /// Digests that were left out, as a rule would save less.
+    /// Digests that were left out, as a rule would save less, be hit less often, or be stale too often.
     #[serde(default)]
     pub left_out: usize,
     /// What a rule must save to be worth its while: a hundredth of `server_seconds`, and a thousandth of `observed_seconds`.
     #[serde(default)]
     pub least_seconds: f64,
+    /// What part of its statements must be hits for a rule to be worth its while.
+    #[serde(default)]
+    pub least_hit_ratio: f64,
     /// The server's time for all statements that were counted, those that cannot be cached included.
     #[serde(default)]
     pub server_seconds: f64,
@@ -95,10 +98,27 @@ pub struct Advised {
     /// The best TTL: it saves most of those of which no more hits than allowed would have been out of date; the shorter one
     /// of two that save nearly the same. Null if there is none.
     pub best: Option<Predicted>,
+    /// Why a rule is not worth its while; null if it is.
+    #[serde(default)]
+    pub not_worth: Option<NotWorth>,
     /// What makes the rule. Null also for a digest that was cut.
     pub command: Option<String>,
     /// Every TTL.
     pub ladder: Vec<Predicted>,
+}
+
+/// Why a rule is not worth its while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotWorth {
+    /// No TTL would have brought a hit.
+    NoHits,
+    /// Under every TTL more of the hits would have been out of date than allowed.
+    Stale,
+    /// It would have saved less than `least_seconds`.
+    SavesLittle,
+    /// Fewer than `least_hit_ratio` of its statements would have been hits: most of what is kept would be kept for nobody.
+    SeldomHit,
 }
 
 /// What a rule with this TTL would have done while the statement was watched.
@@ -114,6 +134,10 @@ pub struct Predicted {
     pub saved_seconds: f64,
     /// The share of the hits that would have got another answer than the server gave at that moment.
     pub stale_ratio: f64,
+    /// The share of all statements that were no hits only because their sessions had written since the answer was asked for: with
+    /// `own_writes = false` they would be.
+    #[serde(default)]
+    pub own_writes_ratio: f64,
     /// The share of the stored answers that were seen to be out of date before their time was over.
     pub outdated_ratio: f64,
     /// What the cache would hold.

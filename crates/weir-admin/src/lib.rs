@@ -28,7 +28,7 @@ use std::time::SystemTime;
 
 pub use access::{AUDIT, Access, FromPeer, Peer, REFUSED};
 pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor, PinsAsked};
-pub use advised::{AdviceAsked, Advised, AdvisedShown, CacheAdvice, Predicted};
+pub use advised::{AdviceAsked, Advised, AdvisedShown, CacheAdvice, NotWorth, Predicted};
 pub use api::openapi;
 pub use cached::{CacheState, Covered, RuleCacheState, Selection};
 pub use control::{Control, Reloaded};

@@ -107,6 +107,7 @@ fn advised(id: &str) -> Advised {
         keys: 1,
         one_of: 1,
         best: None,
+        not_worth: None,
         command: None,
         ladder: Vec::new(),
     }
@@ -332,6 +333,7 @@ impl Control for Fake {
             offset: 0,
             left_out: 3,
             least_seconds: 0.5,
+            least_hit_ratio: 0.1,
             server_seconds: 50.0,
             observed_seconds: 60.0,
             watched: 1,

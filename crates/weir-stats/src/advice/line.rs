@@ -64,6 +64,8 @@ pub struct Tier {
     pub hits: f64,
     /// Those of them that would have got another answer than the server gave.
     pub stale: f64,
+    /// The misses whose answer was there, and older than the session's own last write.
+    pub own_writes: f64,
     /// Answers stored, and those that were seen to be out of date before their time was over.
     pub fills: f64,
     pub outdated: f64,
@@ -74,11 +76,12 @@ pub struct Tier {
 
 impl Tier {
     pub(super) fn merge(&mut self, other: &Self) {
-        let Self { misses, missed_ns, hits, stale, fills, outdated, entries, bytes } = other;
+        let Self { misses, missed_ns, hits, stale, own_writes, fills, outdated, entries, bytes } = other;
         self.misses += misses;
         self.missed_ns += missed_ns;
         self.hits += hits;
         self.stale += stale;
+        self.own_writes += own_writes;
         self.fills += fills;
         self.outdated += outdated;
         self.entries += entries;
@@ -261,6 +264,7 @@ impl Growing {
                 *misses = misses.saturating_add(1);
                 tier.misses += scale;
                 tier.missed_ns += seen.server_ns as f64 * scale;
+                tier.own_writes += if fill.is_before_own_write(*ttl, seen) { scale } else { 0.0 };
                 // What took longer than its time is not stored. What others may still be served stays.
                 if let Some(hash) = kept.filter(|_| took < *ttl) {
                     tier.fills += scale;
@@ -388,7 +392,8 @@ impl Growing {
                 let (hot, sample) = (fit(&self.hot), fit(&self.keys));
                 let rest = (line.calls as f64 - hot.calls).max(0.0);
                 let estimate = hot.misses + sample.misses_of_all(rest, all, &hot);
-                tier.missed_ns *= if tier.misses > 0.0 { estimate / tier.misses } else { 1.0 };
+                let factor = if tier.misses > 0.0 { estimate / tier.misses } else { 1.0 };
+                (tier.missed_ns, tier.own_writes) = (tier.missed_ns * factor, tier.own_writes * factor);
                 tier.misses = estimate;
             }
         }
@@ -451,6 +456,13 @@ impl Fill {
         let Some(asked) = self.asked.checked_sub(1) else { return false };
         // One that was asked for a moment later was waited for.
         seen.asked_us.saturating_sub(asked) < ttl && seen.floor_us.is_none_or(|floor| asked > floor)
+    }
+
+    /// Whether it does not, for the one reason that the session has written since.
+    fn is_before_own_write(&self, ttl: u64, seen: &Seen) -> bool {
+        // A floor that is not before the asking stands for a state that keeps a session from the cache altogether.
+        let wrote = seen.floor_us.is_some_and(|floor| floor < seen.asked_us);
+        wrote && self.serves(ttl, &Seen { floor_us: None, ..*seen })
     }
 
     fn until(&self, ttl: u64) -> u64 {

@@ -14,6 +14,8 @@ pub struct Prediction {
     pub saved_ns: f64,
     /// The share of them that would have got another answer than the server gave at that moment.
     pub stale_ratio: f64,
+    /// The share of all statements that would have been hits too, had their sessions not written since the answer was asked for.
+    pub own_writes_ratio: f64,
     /// The share of the stored answers that were out of date before their time was over.
     pub outdated_ratio: f64,
     /// What the cache would hold.
@@ -37,6 +39,7 @@ impl Line {
             hit_ratio: share(hits, calls),
             saved_ns: (self.server_ns as f64 - tier.missed_ns).max(0.0),
             stale_ratio: share(tier.stale, tier.hits),
+            own_writes_ratio: share(tier.own_writes, calls),
             outdated_ratio: share(tier.outdated, tier.fills),
             entries: tier.entries,
             bytes: tier.bytes,

@@ -88,6 +88,7 @@ struct Exact {
     misses: u64,
     stale: u64,
     outdated: u64,
+    own_writes: u64,
     missed_us: u64,
 }
 
@@ -97,9 +98,9 @@ fn exact(steps: &[Step], ttl: u64) -> Exact {
     for step in steps {
         now += step.pause_us;
         let floor = step.wrote_before_us.map(|ago| now.saturating_sub(ago));
-        let entry = stored
-            .get_mut(&step.key)
-            .filter(|(asked, ..)| now - asked < ttl && floor.is_none_or(|floor| *asked > floor));
+        let young = stored.get_mut(&step.key).filter(|(asked, ..)| now - asked < ttl);
+        let is_there = young.is_some();
+        let entry = young.filter(|(asked, ..)| floor.is_none_or(|floor| *asked > floor));
         match (entry, step.outcome) {
             (Some((_, stored, outdated)), Outcome::Kept { hash, .. }) => {
                 found.hits += 1;
@@ -110,6 +111,7 @@ fn exact(steps: &[Step], ttl: u64) -> Exact {
             (Some(_), Outcome::NotKept) => found.hits += 1,
             (None, outcome) => {
                 found.misses += 1;
+                found.own_writes += u64::from(is_there && floor.is_some_and(|floor| floor < now));
                 found.missed_us += step.took_us;
                 if let (Outcome::Kept { hash, .. }, true) = (outcome, step.took_us < ttl) {
                     stored.insert(step.key, (now, hash, false));
@@ -153,6 +155,7 @@ proptest! {
             prop_assert_eq!(tier.stale, exact.stale as f64);
             prop_assert_eq!((tier.fills, tier.outdated), (exact.fills as f64, exact.outdated as f64));
             prop_assert_eq!(tier.missed_ns, exact.missed_us as f64 * 1e3);
+            prop_assert_eq!(tier.own_writes, exact.own_writes as f64);
         }
     }
 
@@ -351,6 +354,7 @@ fn the_best_saves_most_of_what_is_hardly_ever_stale() {
         hit_ratio: 0.5,
         saved_ns,
         stale_ratio,
+        own_writes_ratio: 0.0,
         outdated_ratio: 0.0,
         entries: 1.0,
         bytes: 1.0,

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 use std::time::Duration;
-use weir_admin::{AdviceAsked, Advised, AdvisedShown, ApiError, CacheAdvice, Code, Predicted, Question};
+use weir_admin::{
+    AdviceAsked, Advised, AdvisedShown, ApiError, CacheAdvice, Code, NotWorth, Predicted, Question,
+};
 use weir_model::DigestId;
 use weir_model::rule::CacheMode;
 use weir_proxy::{Digests, Shared};
@@ -53,6 +55,7 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
             offset: 0,
             left_out: 0,
             least_seconds: 0.0,
+            least_hit_ratio: Bar::HIT_RATIO,
             server_seconds: 0.0,
             observed_seconds: 0.0,
             watched: 0,
@@ -64,7 +67,7 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
     let mut statements = aim.ranked(&lines);
     let all = statements.len();
     if asked.all != Some(true) {
-        statements.retain(|(_, best)| bar.is_met(best.as_ref()));
+        statements.retain(|(_, best)| best.as_ref().is_some_and(|best| bar.is_met(best)));
     }
     let offset = asked.offset.unwrap_or(0);
     Ok(CacheAdvice {
@@ -76,9 +79,10 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
             .iter()
             .skip(offset)
             .take(limit)
-            .map(|(line, _)| aim.advised(shared, line))
+            .map(|(line, _)| aim.advised(shared, line, &bar))
             .collect(),
         least_seconds: seconds(bar.least_ns),
+        least_hit_ratio: Bar::HIT_RATIO,
         server_seconds: seconds(bar.server_ns),
         observed_seconds: bar.observed.as_secs_f64(),
         watched: lines.len(),
@@ -101,8 +105,7 @@ pub fn worth(shared: &Shared) -> Option<Worth> {
     let aim = Aim { ttl: None, stale: STALE / 100.0, user: None, schema: None };
     let mut worth = Worth { rules: 0, saved_seconds: 0.0, server_seconds: seconds(bar.server_ns) };
     for (line, best) in aim.ranked(&digests.advice()) {
-        // They come in the order of what they save.
-        let Some(best) = best.filter(|best| bar.is_met(Some(best))) else { break };
+        let Some(best) = best.filter(|best| bar.is_met(best)) else { continue };
         if !line.digest.is_cut && cached_by(shared, &line).is_none() {
             worth.rules += 1;
             worth.saved_seconds += seconds(best.saved_ns);
@@ -123,6 +126,9 @@ impl Bar {
     const SHARE: f64 = 0.01;
     /// Of the time in which that was counted: a thousandth of one core.
     const OF_THE_TIME: f64 = 0.001;
+    /// Of the statements that it names. To keep an answer costs half as much as to pass it on, and room that others would have: of ten
+    /// that are kept one should be used.
+    const HIT_RATIO: f64 = 0.1;
 
     fn of(digests: &Digests) -> Self {
         let rows = digests.rows();
@@ -133,8 +139,15 @@ impl Bar {
         Self { least_ns, server_ns, observed }
     }
 
-    fn is_met(&self, best: Option<&Prediction>) -> bool {
-        best.is_some_and(|best| best.saved_ns >= self.least_ns)
+    fn is_met(&self, best: &Prediction) -> bool {
+        self.lacks(best).is_none()
+    }
+
+    fn lacks(&self, best: &Prediction) -> Option<NotWorth> {
+        if best.saved_ns < self.least_ns {
+            return Some(NotWorth::SavesLittle);
+        }
+        (best.hit_ratio < Self::HIT_RATIO).then_some(NotWorth::SeldomHit)
     }
 }
 
@@ -150,15 +163,16 @@ pub fn cache_of(shared: &Shared, id: &str) -> Result<AdvisedShown, ApiError> {
     let lines = shared.digests.as_ref().map(|digests| digests.advice()).unwrap_or_default();
     let lines: Vec<&Line> = lines.iter().filter(|line| line.digest.id == wanted).collect();
     let all = merged(lines.iter().copied()).ok_or_else(unknown)?;
+    let bar = shared.digests.as_ref().map(|digests| Bar::of(digests)).ok_or_else(unknown)?;
     let aim = Aim { ttl: None, stale: STALE / 100.0, user: None, schema: None };
     let same = |of: fn(&Line) -> &[u8]| lines.iter().all(|line| of(line) == of(&all));
-    let mut shown = aim.advised(shared, &all);
+    let mut shown = aim.advised(shared, &all, &bar);
     shown.user = shown.user.filter(|_| same(|line| &line.origin.user));
     shown.schema = shown.schema.filter(|_| same(|line| &line.origin.schema));
     let row = |line: &&Line| {
         let user = Some(text(&line.origin.user));
         let schema = Some(text(&line.origin.schema)).filter(|schema| !schema.is_empty());
-        Aim { ttl: None, stale: aim.stale, user, schema }.advised(shared, line)
+        Aim { ttl: None, stale: aim.stale, user, schema }.advised(shared, line, &bar)
     };
     Ok(AdvisedShown { all: shown, rows: lines.iter().map(row).collect() })
 }
@@ -200,8 +214,15 @@ impl Aim {
         best(among, self.stale).copied()
     }
 
-    fn advised(&self, shared: &Shared, line: &Line) -> Advised {
-        let best = self.best(line).map(|best| predicted(&best));
+    fn advised(&self, shared: &Shared, line: &Line, bar: &Bar) -> Advised {
+        let best = self.best(line);
+        let no_hit = || line.predictions().iter().all(|prediction| prediction.hits <= 0.0);
+        let not_worth = match &best {
+            Some(best) => bar.lacks(best),
+            None if no_hit() => Some(NotWorth::NoHits),
+            None => Some(NotWorth::Stale),
+        };
+        let best = best.map(|best| predicted(&best));
         let digest = text(&line.digest.text);
         // A rule is not made from a digest that was cut.
         let best_whole = best.as_ref().filter(|_| !line.digest.is_cut);
@@ -222,6 +243,7 @@ impl Aim {
             keys: line.keys,
             one_of: line.one_of,
             best,
+            not_worth,
             command,
             ladder: line.predictions().iter().map(predicted).collect(),
         }
@@ -269,6 +291,7 @@ fn predicted(p: &Prediction) -> Predicted {
         hit_ratio: p.hit_ratio,
         saved_seconds: seconds(p.saved_ns),
         stale_ratio: p.stale_ratio,
+        own_writes_ratio: p.own_writes_ratio,
         outdated_ratio: p.outdated_ratio,
         entries: p.entries,
         bytes: p.bytes,
@@ -292,6 +315,28 @@ mod tests {
         for (word, step) in WORDS.iter().zip(LADDER) {
             assert_eq!(weir_config::duration(word).map(|ttl| ttl.as_micros()), Some(u128::from(step)));
         }
+    }
+
+    #[test]
+    fn a_rule_that_is_worth_its_while_saves_something_and_is_hit() {
+        let bar = Bar { least_ns: 1e9, server_ns: 1e11, observed: Duration::from_secs(60) };
+        let told = |saved_ns, hit_ratio| {
+            bar.lacks(&Prediction {
+                ttl_us: LADDER[0],
+                hits: 40.0,
+                hit_ratio,
+                saved_ns,
+                stale_ratio: 0.0,
+                own_writes_ratio: 0.0,
+                outdated_ratio: 0.0,
+                entries: 1.0,
+                bytes: 1.0,
+            })
+        };
+        assert_eq!((told(1e9, 0.1), told(1e12, 1.0)), (None, None));
+        assert_eq!(told(1e9 - 1.0, 1.0), Some(NotWorth::SavesLittle));
+        // However much: most of what it keeps would be kept for nobody.
+        assert_eq!(told(1e12, 0.025), Some(NotWorth::SeldomHit));
     }
 
     #[test]

@@ -69,6 +69,8 @@ async fn what_was_told_of_a_rule_is_what_it_does() {
             let point = advised(&weir, POINT, 11).await;
             let step = hour(&point);
             assert_eq!((&step["hits"], &step["stale_ratio"]), (&json!(8.0), &json!(0.25)), "{at} {point:#}");
+            let own_writes = step["own_writes_ratio"].as_f64().unwrap() * 11.0;
+            assert!((own_writes - 1.0).abs() < 1e-9, "{at} {point:#}");
             assert_eq!(
                 (&step["entries"], &point["keys"], &point["one_of"]),
                 (&json!(2.0), &json!(2), &json!(1))

@@ -4,7 +4,7 @@ use crate::cli::AdviseCache;
 use crate::verbs::show::{bytes, pairs, part, percent, seconds, short, table};
 use crate::verbs::{Asked, escaped};
 use anyhow::Result;
-use weir_admin::{Advised, AdvisedShown, CacheAdvice, Predicted};
+use weir_admin::{Advised, AdvisedShown, CacheAdvice, NotWorth, Predicted};
 
 pub fn run(args: AdviseCache) -> Result<()> {
     let there = args.at.place.to_string();
@@ -54,8 +54,11 @@ fn all(advice: &CacheAdvice) -> String {
             _ => format!("no rule would be worth its while\n{}", left_out(advice)),
         };
     }
-    let header =
-        ["id", ">calls", ">server time", "best ttl", ">hit ratio", ">saved", ">stale", ">memory", "digest"];
+    let mut header =
+        vec!["id", ">calls", ">server time", "best ttl", ">hit ratio", ">saved", ">stale", ">memory"];
+    let unworthy = advice.statements.iter().any(|advised| not_worth(advised).is_some());
+    header.extend(unworthy.then_some("left out, as it"));
+    header.push("digest");
     let rows = advice.statements.iter().map(|advised| {
         let of = |show: fn(&Predicted) -> String| advised.best.as_ref().map_or("-".to_owned(), show);
         let ttl = match (&advised.cached_by, &advised.best) {
@@ -63,7 +66,7 @@ fn all(advice: &CacheAdvice) -> String {
             (None, Some(best)) => best.ttl.clone(),
             (None, None) => "none".to_owned(),
         };
-        vec![
+        let mut row = vec![
             advised.id.clone(),
             advised.calls.to_string(),
             seconds(advised.server_seconds),
@@ -72,12 +75,16 @@ fn all(advice: &CacheAdvice) -> String {
             of(|best| seconds(best.saved_seconds)),
             of(|best| percent(Some(best.stale_ratio))),
             of(|best| bytes(best.bytes as u64)),
-            short(&advised.digest),
-        ]
+        ];
+        row.extend(unworthy.then(|| not_worth(advised).unwrap_or_default().to_owned()));
+        row.push(short(&advised.digest));
+        row
     });
     let mut text = table(&header, rows) + "\n";
     text.push_str(&part(advice.offset, advice.statements.len(), advice.total, "statements"));
-    let commands = advice.statements.iter().filter(|advised| advised.cached_by.is_none());
+    text.extend(advice.statements.iter().filter_map(own_writes));
+    let open = |advised: &&Advised| advised.cached_by.is_none() && advised.not_worth.is_none();
+    let commands = advice.statements.iter().filter(open);
     let commands: Vec<&String> = commands.filter_map(|advised| advised.command.as_ref()).take(5).collect();
     if !commands.is_empty() {
         text.push_str("\nto cache what saves most\n");
@@ -87,6 +94,37 @@ fn all(advice: &CacheAdvice) -> String {
         0 => text,
         _ => text + "\n" + &left_out(advice),
     }
+}
+
+/// Why nobody would make a rule of it that is not there yet.
+fn not_worth(advised: &Advised) -> Option<&'static str> {
+    if advised.cached_by.is_some() {
+        return None;
+    }
+    Some(match advised.not_worth? {
+        NotWorth::NoHits => "is never hit",
+        NotWorth::Stale => "is stale too often",
+        NotWorth::SavesLittle => "saves little",
+        NotWorth::SeldomHit => "is seldom hit",
+    })
+}
+
+/// From this part of its statements on it is told that sessions' own writes keep them from being hits.
+const OWN_WRITES: f64 = 0.1;
+
+/// What sessions' own writes cost, where that is much.
+fn own_writes(advised: &Advised) -> Option<String> {
+    // Where no TTL is good, the longest shows most of them.
+    let step = advised.best.as_ref().or(advised.ladder.last())?;
+    (step.own_writes_ratio >= OWN_WRITES).then(|| {
+        format!(
+            "\n{}: another {} with a TTL of {} would be hits, had their sessions not written since the answer was asked for. \
+             --no-own-writes serves them too, where sessions may read what is older than their own last write\n",
+            advised.id,
+            percent(Some(step.own_writes_ratio)),
+            step.ttl
+        )
+    })
 }
 
 /// What the rule does that is there.
@@ -106,10 +144,12 @@ fn left_out(advice: &CacheAdvice) -> String {
     };
     format!(
         "{count} left out: {they} would have saved less than {}, that is less than 1 % of the server's {}, or than 1 ms in each \
-         second of {}, or its answers would have been stale too often (--stale); --all shows them\n",
+         second of {}, or fewer than {} of its statements would have been hits, or its answers would have been stale too often \
+         (--stale); --all shows them, and why\n",
         seconds(advice.least_seconds),
         seconds(advice.server_seconds),
-        seconds(advice.observed_seconds)
+        seconds(advice.observed_seconds),
+        percent(Some(advice.least_hit_ratio))
     )
 }
 
@@ -117,8 +157,10 @@ fn one(shown: &AdvisedShown) -> String {
     let all = &shown.all;
     let mut text = format!("{}\n{}\n\n{}", all.id, all.digest, figures(all));
     text.push_str(&format!("\n{}\n", ladder(all)));
+    text.extend(own_writes(all));
     if let (Some(command), None) = (&all.command, &all.cached_by) {
-        text.push_str(&format!("\nto cache it\n  {command}\n"));
+        let but = not_worth(all).map(|why| format!(", which is not advised: it {why}")).unwrap_or_default();
+        text.push_str(&format!("\nto cache it{but}\n  {command}\n"));
     }
     if shown.rows.len() > 1 {
         let header = ["user", "schema", ">calls", ">server time", "best ttl", ">hit ratio", ">saved"];
