@@ -42,7 +42,7 @@ pub fn now() -> u64 {
 
 /// The first second, and the one behind the last; `None` where no time was named.
 pub fn period(words: &Words<'_>, now: u64) -> Result<Option<(u64, u64)>, ApiError> {
-    let window = words.window.map(|text| duration("window", text)).transpose()?;
+    let window = words.window.map(|text| duration("`window`", text)).transpose()?;
     let from = words.from.map(|text| moment("from", text)).transpose()?;
     let to = words.to.map(|text| moment("to", text)).transpose()?;
     let (from, to) = match (window, from, to) {
@@ -94,7 +94,7 @@ pub fn show(history: Option<&History>, asked: &HistoryAsked) -> Result<HistorySh
     let (from, to) = period(&words, now)?.unwrap_or((now + 1 - SHOWN, now + 1));
     let wanted = (from, to);
     let step = match &asked.step {
-        Some(text) => duration("step", text)?,
+        Some(text) => duration("`step`", text)?,
         None => STEPS.into_iter().find(|step| (to - from).div_ceil(*step) <= POINTS).unwrap_or(86_400),
     };
     // Steps begin at multiples of them, so that the same ones come whenever it is asked.
@@ -178,6 +178,9 @@ pub fn compare(history: Option<&History>, asked: &CompareAsked) -> Result<Compar
 /// A time in whole minutes, and as it was asked for.
 type Widened = ((u64, u64), (u64, u64));
 
+/// A time back, as the command line and the API call it.
+const COMPARED_WITH: &str = "`--compare` (`against` of the API)";
+
 /// The periods that are compared, in whole minutes.
 fn periods(asked: &CompareAsked, now: u64) -> Result<[Widened; 2], ApiError> {
     let words =
@@ -197,7 +200,7 @@ fn periods(asked: &CompareAsked, now: u64) -> Result<[Widened; 2], ApiError> {
     let (then, then_wanted) = match (&asked.against, &asked.against_from, &asked.against_to) {
         (None, None, None) => (earlier((from, to), to - from), earlier(wanted, length)),
         (Some(text), None, None) => {
-            let back = duration("against", text)?;
+            let back = duration(COMPARED_WITH, text)?;
             (earlier((from, to), back.next_multiple_of(60)), earlier(wanted, back))
         }
         (None, Some(from), Some(to)) => {
@@ -211,7 +214,8 @@ fn periods(asked: &CompareAsked, now: u64) -> Result<[Widened; 2], ApiError> {
     }
     if then.0 < to && from < then.1 {
         return Err(bad(
-            "the two times overlap: `against` must be at least as long as the time itself, in whole minutes",
+            "the two times overlap: what is compared with (`--compare`, or `against` of the API) must lie back at least as far as the \
+             time itself is long, in whole minutes",
         ));
     }
     Ok([((from, to), wanted), (then, then_wanted)])
@@ -249,7 +253,7 @@ fn counts(sums: &Sums, covered_ms: u64) -> ComparedCounts {
 /// Whole seconds, one at least.
 fn duration(name: &str, text: &str) -> Result<u64, ApiError> {
     let wrong =
-        || bad(&format!("`{name}` is a time in whole seconds such as 90s, 15m, 1h or 1d, not `{text}`"));
+        || bad(&format!("{name} is a time in whole seconds such as 90s, 15m, 1h or 1d, not `{text}`"));
     let duration = weir_config::duration(text).filter(|it| it.subsec_nanos() == 0).ok_or_else(wrong)?;
     match duration.as_secs() {
         0 => Err(wrong()),

@@ -79,7 +79,10 @@ fn periods_that_are_compared_are_whole_minutes_and_never_overlap() {
             ..asked("1h", None)
         },
     ] {
-        assert_eq!(periods(&wrong, NOW).unwrap_err().code, Code::BadRequest, "{wrong:?}");
+        let error = periods(&wrong, NOW).unwrap_err();
+        assert_eq!(error.code, Code::BadRequest, "{wrong:?}");
+        // Who asks with the command line knows no `against`.
+        assert!(wrong.against.is_none() || error.message.contains("`--compare`"), "{wrong:?}: {error}");
     }
 }
 
