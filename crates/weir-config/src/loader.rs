@@ -35,7 +35,11 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Zeroizing<String>, Report> {
     let path = path.as_ref();
     read(path).map(Zeroizing::new).map_err(|error| {
         let message = format!("cannot read the file: {error}");
-        Report::about(&path.display().to_string(), message, "give its path with -c FILE")
+        Report::about(
+            &path.display().to_string(),
+            message,
+            "give its path with -c FILE, or in the variable WEIR_CONFIG",
+        )
     })
 }
 

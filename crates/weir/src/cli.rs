@@ -3,6 +3,7 @@
 mod advise;
 mod history;
 mod live;
+mod place;
 mod queries;
 mod rule;
 mod verbs;
@@ -14,9 +15,10 @@ use std::path::PathBuf;
 pub use advise::{AdviseArgs, AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
 pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb, TopArgs};
+pub use place::{At, AtPlace, ConfigArg, Place, config_for_run};
 pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
 pub use rule::{RuleArgs, RuleFlags, text_of};
-pub use verbs::{At, AtPlace, CacheVerb, EditArgs, ExplainArgs, RulesVerb, TokenFile, TokenVerb};
+pub use verbs::{CacheVerb, EditArgs, ExplainArgs, RulesVerb, TokenFile, TokenVerb};
 
 /// A traffic manager for MySQL and MariaDB: stands between applications and a server, speaks the MySQL protocol on
 /// both sides, and needs no change to either.
@@ -24,7 +26,9 @@ pub use verbs::{At, AtPlace, CacheVerb, EditArgs, ExplainArgs, RulesVerb, TokenF
 #[command(name = "weir", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "Try it in front of your server, without a file:\n\n    \
     weir run --backend 127.0.0.1:3306\n    \
-    mysql -h 127.0.0.1 -P 6033 -u you -p\n")]
+    mysql -h 127.0.0.1 -P 6033 -u you -p\n\n\
+    Variables: WEIR_CONFIG names the configuration file where --config does not (else it is /etc/weir/weir.toml), WEIR_ADMIN the \
+    admin address of the running Weir where --admin does not, WEIR_TOKEN holds the token for it.\n")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -35,11 +39,7 @@ pub enum Command {
     /// Serve clients until SIGTERM; SIGHUP reads the configuration again
     Run(Source),
     /// Check a configuration: every error at once, with its place and a hint; exit status 2 if there is one
-    Check {
-        /// The configuration file
-        #[arg(short, long, value_name = "FILE")]
-        config: PathBuf,
-    },
+    Check(ConfigArg),
     /// Print the JSON schema of weir.toml, for editors
     ConfigSchema,
     /// List, test and change the rules of a running Weir
@@ -93,8 +93,8 @@ impl Cli {
 
 #[derive(Debug, Args)]
 pub struct Source {
-    /// The configuration file
-    #[arg(short, long, value_name = "FILE", required_unless_present = "backend", conflicts_with_all = ["backend", "listen", "admin"])]
+    /// The configuration file [default, without --backend: what the variable WEIR_CONFIG names, else /etc/weir/weir.toml]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["backend", "listen", "admin"])]
     pub config: Option<PathBuf>,
     /// Without a file: the server to stand in front of
     #[arg(long, value_name = "HOST:PORT|unix:/PATH")]

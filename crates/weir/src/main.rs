@@ -14,6 +14,7 @@ mod verbs;
 use clap::Parser;
 use cli::{Cli, Command, Source};
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_config::{Config, Report};
 use weir_model::ServerFamily;
@@ -27,23 +28,11 @@ const BAD_CONFIG: u8 = 2;
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Run(source) => match load(&source) {
-            Ok(config) => started(run::run(config, source.config)),
+        Command::Run(source) => match load(source) {
+            Ok((config, file)) => started(run::run(config, file)),
             Err(report) => bad(&report),
         },
-        Command::Check { config } => match weir_config::load(&config) {
-            Ok(checked) => match check(&checked) {
-                Ok(()) => {
-                    println!("{}: the configuration is good", config.display());
-                    ExitCode::SUCCESS
-                }
-                Err(error) => {
-                    eprintln!("error: {error:#}");
-                    ExitCode::from(BAD_CONFIG)
-                }
-            },
-            Err(report) => bad(&report),
-        },
+        Command::Check(config) => checked(&config.or_exit()),
         Command::Rules(verb) => started(verbs::rules(*verb)),
         Command::Cache(verb) => started(verbs::cache(verb)),
         Command::Queries(args) => started(verbs::queries(args)),
@@ -64,6 +53,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// `weir check`
+fn checked(path: &Path) -> ExitCode {
+    let config = match weir_config::load(path) {
+        Ok(config) => config,
+        Err(report) => return bad(&report),
+    };
+    if let Err(error) = check(&config) {
+        eprintln!("error: {error:#}");
+        return ExitCode::from(BAD_CONFIG);
+    }
+    println!("{}: the configuration is good", path.display());
+    ExitCode::SUCCESS
+}
+
 /// What only building tells. Warns of what is good and does nothing.
 fn check(config: &Config) -> anyhow::Result<()> {
     build::target(config)?;
@@ -78,14 +81,14 @@ fn check(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn load(source: &Source) -> Result<Config, Report> {
+/// The configuration, and the file that it stands in.
+fn load(source: Source) -> Result<(Config, Option<PathBuf>), Report> {
     let (listen, admin) = (source.listen.as_deref(), source.admin.as_deref());
-    match (&source.config, &source.backend) {
-        (Some(path), _) => weir_config::load(path),
-        (None, Some(backend)) => weir_config::from_backend(backend, listen, admin),
-        // clap asks for one of the two; without either there is no server, and the report says so.
-        (None, None) => weir_config::from_backend("", listen, admin),
+    if let Some(backend) = &source.backend {
+        return weir_config::from_backend(backend, listen, admin).map(|config| (config, None));
     }
+    let path = cli::config_for_run(source.config);
+    weir_config::load(&path).map(|config| (config, Some(path)))
 }
 
 fn bad(report: &Report) -> ExitCode {

@@ -17,7 +17,7 @@ mod token;
 mod top;
 
 use crate::cli::{
-    AdviseArgs, At, AtPlace, CacheVerb, ExplainArgs, HistoryArgs, KillArgs, QueriesArgs, RulesVerb,
+    AdviseArgs, At, AtPlace, CacheVerb, ExplainArgs, HistoryArgs, KillArgs, Place, QueriesArgs, RulesVerb,
     SessionsArgs, TokenVerb, TopArgs,
 };
 use anyhow::{Context, Result, bail};
@@ -164,14 +164,14 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 fn address(place: &AtPlace) -> Result<Address> {
-    if let Some(address) = &place.admin {
-        return Ok(address.clone());
-    }
-    let path = place.config.as_ref().context("give --config or --admin")?;
-    match weir_config::load_admin(path) {
+    let path = match place.or_exit() {
+        Place::Admin(address) => return Ok(address),
+        Place::File(path) => path,
+    };
+    match weir_config::load_admin(&path) {
         Ok(Some(address)) => Ok(address),
         Ok(None) => bail!(
-            "{} has no admin address: put `admin = \"127.0.0.1:6034\"` into [listen] and restart Weir, or give --admin",
+            "{} has no admin address: put `admin = \"127.0.0.1:6034\"` into [listen] and restart Weir, or give --admin, or set WEIR_ADMIN",
             path.display()
         ),
         Err(report) => bail!("{}", report.to_string().trim_start_matches("error: ")),

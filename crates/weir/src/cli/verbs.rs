@@ -1,46 +1,11 @@
 //! The verbs that ask a running Weir.
 
+use super::place::{At, ConfigArg};
 use super::rule::{PlaceArgs, RuleArgs, RuleFlags};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use weir_admin::{Question, Selection};
-use weir_config::{Address, Role};
-
-/// Where the running Weir is, and how it is shown.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "The running Weir")]
-pub struct At {
-    #[command(flatten)]
-    pub place: AtPlace,
-    /// A file that holds nothing but a token, for where one is needed; the variable WEIR_TOKEN does the same
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Print the API's answer as JSON instead of a table
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct AtPlace {
-    /// The configuration file of the running Weir; only `admin` of [listen] is read
-    #[arg(short, long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Its admin address, as [listen] has it, or as `weir run --admin` was given it
-    #[arg(long, value_name = "HOST:PORT|unix:/PATH")]
-    pub admin: Option<Address>,
-}
-
-/// As it is written on the command line.
-impl std::fmt::Display for AtPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.config, &self.admin) {
-            (Some(file), _) => write!(f, "-c {}", file.display()),
-            (None, Some(admin)) => write!(f, "--admin {admin}"),
-            (None, None) => Ok(()),
-        }
-    }
-}
+use weir_config::Role;
 
 #[derive(Debug, Subcommand)]
 pub enum RulesVerb {
@@ -215,9 +180,8 @@ pub enum TokenVerb {
 /// Tokens are changed where the configuration is, so that nobody needs one to make one.
 #[derive(Debug, Args)]
 pub struct TokenFile {
-    /// The configuration file
-    #[arg(short, long, value_name = "FILE")]
-    pub config: PathBuf,
+    #[command(flatten)]
+    pub config: ConfigArg,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -45,12 +45,13 @@ pub fn run(verb: TokenVerb) -> Result<()> {
 }
 
 fn add(name: String, role: Role, file: &TokenFile) -> Result<()> {
+    let config = file.config.or_exit();
     let mut random = Zeroizing::new([0; 32]);
     aws_lc_rs::rand::fill(&mut *random).context("no randomness")?;
     let text = token_text(&random);
     let token = Token { name, role, hash: token_hash(text.as_bytes()) };
     plain(&token.name)?;
-    let ((), saved) = edit_file(&file.config, |path, old| Ok((Some(with_token(path, old, &token)?), ())))?;
+    let ((), saved) = edit_file(&config, |path, old| Ok((Some(with_token(path, old, &token)?), ())))?;
     warn(&saved);
     if file.json {
         let shown = serde_json::json!({"name": token.name, "role": role.as_str(), "token": text.as_str()});
@@ -62,7 +63,7 @@ fn add(name: String, role: Role, file: &TokenFile) -> Result<()> {
          This is the only time that it is shown:",
         token.name,
         role.as_str(),
-        file.config.display()
+        config.display()
     );
     print(&text)
 }
@@ -82,8 +83,9 @@ fn plain(name: &str) -> Result<()> {
 }
 
 fn list(file: &TokenFile) -> Result<()> {
-    let path = file.config.display().to_string();
-    let tokens = load_file(&file.config).and_then(|text| tokens_of(&path, &text));
+    let config = file.config.or_exit();
+    let path = config.display().to_string();
+    let tokens = load_file(&config).and_then(|text| tokens_of(&path, &text));
     let tokens = tokens.map_err(|report| anyhow::anyhow!("{report}"))?;
     if file.json {
         let shown: Vec<_> = tokens
@@ -100,20 +102,21 @@ fn list(file: &TokenFile) -> Result<()> {
 }
 
 fn remove(name: &str, file: &TokenFile) -> Result<()> {
-    let (there, saved) = edit_file(&file.config, |path, old| {
+    let config = file.config.or_exit();
+    let (there, saved) = edit_file(&config, |path, old| {
         let new = without_token(path, old, name)?;
         let there = new.is_some();
         Ok((new, there))
     })?;
     warn(&saved);
     if !there {
-        bail!("there is no token `{name}` in {}: `weir token list` shows all", file.config.display());
+        bail!("there is no token `{name}` in {}: `weir token list` shows all", config.display());
     }
     if file.json {
         return print(&format!("{:#}", serde_json::json!({"removed": name})));
     }
     print(&format!(
         "the token `{name}` was removed from {}; a running Weir accepts it until `weir reload` or SIGHUP",
-        file.config.display()
+        config.display()
     ))
 }

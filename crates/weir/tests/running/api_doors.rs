@@ -87,8 +87,7 @@ async fn where_no_weir_answers_the_command_line_says_what_to_do() {
         assert!(said.starts_with("error: ") && said.contains(expected), "{args:?}: {said}");
     }
     for args in [
-        &["rules", "list"][..],
-        &["rules", "list", "--config", "x", "--admin", "127.0.0.1:1"],
+        &["rules", "list", "--config", "x", "--admin", "127.0.0.1:1"][..],
         &["rules", "move", "a", "--admin", "127.0.0.1:1"],
         &["rules", "move", "a", "--first", "--last", "--admin", "127.0.0.1:1"],
         &["rules", "add", "--ttl", "1s", "--admin", "127.0.0.1:1"],

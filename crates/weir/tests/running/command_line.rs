@@ -87,6 +87,49 @@ fn files_that_are_not_there_and_keys_that_do_not_fit() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("/no/such/weir.toml"));
 }
 
+/// With these variables set.
+fn weir_with(set: &[(&str, &str)], args: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.args(args).env_remove("WEIR_CONFIG").env_remove("WEIR_ADMIN").envs(set.iter().copied());
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), said.concat())
+}
+
+#[test]
+fn variables_say_where_the_configuration_is_and_the_running_weir() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.toml");
+    // A port that was just free, twice.
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (admin, other) = (free(), free());
+    let text =
+        format!("[listen]\nadmin = \"{admin}\"\n[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n");
+    fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    let both = [("WEIR_CONFIG", &*path), ("WEIR_ADMIN", &*other)];
+    let gone = [("WEIR_CONFIG", "/no/such.toml")];
+    for (set, args, status, expected) in [
+        (&both[..1], &["check"][..], 0, "the configuration is good"),
+        (&both[..1], &["token", "add", "me"], 0, "weir_"),
+        (&both[..1], &["token", "list"], 0, "me"),
+        (&both[..1], &["status"], 1, &admin),
+        (&both[1..], &["status"], 1, &other),
+        (&both, &["status"], 1, &other),
+        (&both, &["status", "--config", &path], 1, &admin),
+        (&gone, &["check"], 2, "/no/such.toml"),
+        (&gone, &["run"], 2, "/no/such.toml"),
+        (&gone, &["rules", "list"], 1, "/no/such.toml"),
+        (&gone, &["check", "--config", &path], 0, "the configuration is good"),
+        // No file is meant.
+        (&gone, &["run", "--backend", "nowhere"], 2, "nowhere"),
+        (&[("WEIR_ADMIN", "6034")], &["status"], 2, "WEIR_ADMIN"),
+    ] {
+        let (code, said) = weir_with(set, args);
+        assert!(code == Some(status) && said.contains(expected), "{args:?}: {code:?} {said}");
+    }
+}
+
 #[test]
 fn help_version_and_schema() {
     let help = String::from_utf8(weir(&["--help"]).stdout).unwrap();

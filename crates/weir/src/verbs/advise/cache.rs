@@ -20,7 +20,7 @@ pub fn run(args: AdviseCache) -> Result<()> {
 /// The commands in a text, complete for the Weir that was asked.
 fn asked_there(text: &str, there: &str) -> String {
     let complete = |line: &str| match line.starts_with("  weir ") {
-        true => format!("{line} {there}\n"),
+        true => format!("{line}{there}\n"),
         false => format!("{line}\n"),
     };
     text.lines().map(complete).collect()
