@@ -53,6 +53,8 @@ pub enum Code {
     UnknownRule,
     /// No statement with this digest was counted.
     UnknownDigest,
+    /// Several digests begin with these digits.
+    AmbiguousDigest,
     /// The cache has never held anything of this name.
     NothingNamed,
     /// There is already a rule of this name.
@@ -98,7 +100,9 @@ impl Code {
             | Self::UnknownSession
             | Self::NothingNamed => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::DuplicateRule | Self::FileChanged | Self::SendsBinlog => StatusCode::CONFLICT,
+            Self::DuplicateRule | Self::AmbiguousDigest | Self::FileChanged | Self::SendsBinlog => {
+                StatusCode::CONFLICT
+            }
             Self::RulesChanged => StatusCode::PRECONDITION_FAILED,
             Self::VersionNeeded => StatusCode::PRECONDITION_REQUIRED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -125,6 +129,7 @@ impl Code {
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UnknownRule => "unknown_rule",
             Self::UnknownDigest => "unknown_digest",
+            Self::AmbiguousDigest => "ambiguous_digest",
             Self::NothingNamed => "nothing_named",
             Self::DuplicateRule => "duplicate_rule",
             Self::RulesChanged => "rules_changed",
@@ -172,6 +177,7 @@ mod tests {
             Code::MethodNotAllowed,
             Code::UnknownRule,
             Code::UnknownDigest,
+            Code::AmbiguousDigest,
             Code::NothingNamed,
             Code::DuplicateRule,
             Code::RulesChanged,
@@ -185,6 +191,7 @@ mod tests {
             Code::UnknownSession,
             Code::SendsBinlog,
             Code::NoHistory,
+            Code::LogFull,
             Code::Internal,
         ] {
             assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());

@@ -6,6 +6,7 @@ mod effect;
 mod explain;
 mod history;
 mod keeper;
+mod named;
 mod pins;
 mod queries;
 mod rules;

@@ -42,8 +42,12 @@ pub(super) async fn cache(
 /// What a cache rule for one statement would do, with each TTL.
 #[utoipa::path(
     get, path = "/advise/cache/{id}", tag = "advise", operation_id = "advise_cache_of",
-    params(("id" = String, Path, description = "The digest's 16 hexadecimal digits")),
-    responses((status = 200, body = AdvisedShown), (status = 404, description = "`unknown_digest`", body = ErrorBody))
+    params(("id" = String, Path, description = "The digest's 16 hexadecimal digits, or the first 4 or more, where no other digest begins so")),
+    responses(
+        (status = 200, body = AdvisedShown),
+        (status = 404, description = "`unknown_digest`", body = ErrorBody),
+        (status = 409, description = "`ambiguous_digest`", body = ErrorBody)
+    )
 )]
 pub(super) async fn cache_of(
     State(control): State<Controls>,

@@ -19,7 +19,8 @@ pub(super) async fn show(State(control): State<Controls>) -> Result<Json<CacheSt
     responses(
         (status = 200, body = Covered),
         (status = 400, description = "`bad_request`: nothing is selected", body = ErrorBody),
-        (status = 404, description = "`unknown_rule`, `nothing_named`", body = ErrorBody),
+        (status = 404, description = "`unknown_rule`, `unknown_digest`, `nothing_named`", body = ErrorBody),
+        (status = 409, description = "`ambiguous_digest`", body = ErrorBody),
     )
 )]
 pub(super) async fn preview(
@@ -35,7 +36,8 @@ pub(super) async fn preview(
     responses(
         (status = 200, body = Covered),
         (status = 400, description = "`bad_request`: nothing is selected", body = ErrorBody),
-        (status = 404, description = "`unknown_rule`, `nothing_named`", body = ErrorBody),
+        (status = 404, description = "`unknown_rule`, `unknown_digest`, `nothing_named`", body = ErrorBody),
+        (status = 409, description = "`ambiguous_digest`", body = ErrorBody),
     )
 )]
 pub(super) async fn wipe(

@@ -35,7 +35,7 @@ pub enum AdviseVerb {
 
 #[derive(Debug, Args)]
 pub struct AdviseCache {
-    /// Show every TTL for this digest; the id that `weir queries` shows
+    /// Show every TTL for this digest; the id that `weir queries` shows, or how it begins: 4 digits or more
     #[arg(value_name = "ID", conflicts_with_all = ["limit", "offset", "ttl", "stale", "user", "schema", "all"])]
     pub id: Option<String>,
     /// How many statements [default: 20]

@@ -52,7 +52,7 @@ pub struct QueriesList {
 pub enum QueriesVerb {
     /// Show everything that was counted of one digest
     Show {
-        /// The id that `weir queries` shows
+        /// The id that `weir queries` shows, or how it begins: 4 digits or more
         #[arg(value_name = "ID")]
         id: String,
         /// How many rows, by user, schema and server [default: 20]

@@ -21,7 +21,8 @@ pub struct RuleFlags {
     /// The name of the rule: unique, and shown everywhere
     #[arg(long, conflicts_with = "file")]
     name: Option<String>,
-    /// Match the statements with this digest, as `weir queries` shows it; without --name the rule is called digest-ID
+    /// Match the statements with this digest: its id as `weir queries` shows it, or how that begins (4 digits or more); without --name the
+    /// rule is called digest-ID
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "match_digest"])]
     from_digest: Option<String>,
     /// The session's current schema

@@ -1,11 +1,11 @@
 //! What the cache advisor says, for the API.
 
+use super::named::Named;
 use std::cmp::Reverse;
 use std::time::Duration;
 use weir_admin::{
     AdviceAsked, Advised, AdvisedShown, ApiError, CacheAdvice, Code, NotWorth, Predicted, Question,
 };
-use weir_model::DigestId;
 use weir_model::rule::CacheMode;
 use weir_proxy::{Digests, Shared};
 use weir_sql::Digest;
@@ -159,11 +159,11 @@ pub fn cache_of(shared: &Shared, id: &str) -> Result<AdvisedShown, ApiError> {
         );
         ApiError::new(Code::UnknownDigest, text)
     };
-    let wanted = u64::from_str_radix(id, 16).map(DigestId).map_err(|_| unknown())?;
     let lines = shared.digests.as_ref().map(|digests| digests.advice()).unwrap_or_default();
+    let wanted = Named::of(id).among(lines.iter().map(|line| line.digest.id))?.ok_or_else(unknown)?;
     let lines: Vec<&Line> = lines.iter().filter(|line| line.digest.id == wanted).collect();
     let all = merged(lines.iter().copied()).ok_or_else(unknown)?;
-    let bar = shared.digests.as_ref().map(|digests| Bar::of(digests)).ok_or_else(unknown)?;
+    let bar = shared.digests.as_ref().map(Bar::of).ok_or_else(unknown)?;
     let aim = Aim { ttl: None, stale: STALE / 100.0, user: None, schema: None };
     let same = |of: fn(&Line) -> &[u8]| lines.iter().all(|line| of(line) == of(&all));
     let mut shown = aim.advised(shared, &all, &bar);

@@ -1,5 +1,6 @@
 //! The cache, between the API's form and its own.
 
+use super::named::Named;
 use std::collections::HashSet;
 use std::time::Instant;
 use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
@@ -154,7 +155,7 @@ pub fn selector(shared: &Shared, selection: &Selection) -> Result<Selector, ApiE
         selector = selector.rule(name);
     }
     if let Some(text) = digest {
-        selector = selector.digest(digest_id(shared, text));
+        selector = selector.digest(digest_id(shared, text)?);
     }
     if let Some(name) = schema {
         selector = selector.schema(name);
@@ -181,7 +182,8 @@ pub fn selector(shared: &Shared, selection: &Selection) -> Result<Selector, ApiE
 
 /// The selection for the log: a statement by which a digest is named is not repeated there.
 pub fn shown(shared: &Shared, selection: &Selection) -> String {
-    let digest = selection.digest.as_ref().map(|text| format!("{:016x}", digest_id(shared, text)));
+    let id = |text: &String| digest_id(shared, text).map_or_else(|_| text.clone(), |id| format!("{id:016x}"));
+    let digest = selection.digest.as_ref().map(id);
     let parts = [
         ("rule", &selection.rule),
         ("digest", &digest),
@@ -215,21 +217,29 @@ pub fn known(shared: &Shared, selector: &Selector) -> Result<(), ApiError> {
 
 /// The selection with the digest's text in place of a statement that names it.
 pub fn without_literals(shared: &Shared, selection: &Selection) -> Selection {
-    let named = |text: &String| match id_given(text) {
-        Some(id) => format!("{id:016x}"),
-        None => String::from_utf8_lossy(&meant(shared, text).text).into_owned(),
+    let named = |text: &String| match Named::of(text) {
+        Named::Else => String::from_utf8_lossy(&meant(shared, text).text).into_owned(),
+        Named::Id(_) | Named::Begins(_) => {
+            digest_id(shared, text).map_or_else(|_| text.clone(), |id| format!("{id:016x}"))
+        }
     };
     Selection { digest: selection.digest.as_ref().map(named), ..selection.clone() }
 }
 
-/// The 16 digits of an id, or a text that has the digest.
-fn digest_id(shared: &Shared, text: &str) -> u64 {
-    id_given(text).unwrap_or_else(|| meant(shared, text).id.0)
-}
-
-pub fn id_given(text: &str) -> Option<u64> {
-    let digits = text.trim();
-    (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+/// The 16 digits of an id, or how one of those begins that were counted, or a text that has the digest.
+fn digest_id(shared: &Shared, text: &str) -> Result<u64, ApiError> {
+    let unknown = || {
+        let text = format!(
+            "no statement was counted whose digest begins with `{}`: give all 16 digits, or such a statement",
+            text.trim()
+        );
+        ApiError::new(Code::UnknownDigest, text)
+    };
+    match Named::of(text) {
+        Named::Else => Ok(meant(shared, text).id.0),
+        Named::Id(id) => Ok(id.0),
+        named => Ok(named.among(super::named::counted(shared).into_iter())?.ok_or_else(unknown)?.0),
+    }
 }
 
 fn meant(shared: &Shared, text: &str) -> Digest {

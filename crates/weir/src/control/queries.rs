@@ -1,5 +1,6 @@
 //! What was counted of statements, for the API.
 
+use super::named::Named;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -156,8 +157,9 @@ pub fn show(shared: &Shared, id: &str, asked: QueryAsked) -> Result<QueryShown, 
     };
     let limit = limited(asked.limit)?;
     let digests = shared.digests.as_ref().ok_or_else(unknown)?;
-    let wanted = u64::from_str_radix(id, 16).map(DigestId).map_err(|_| unknown())?;
     let (held, unchanged) = (digests.rows(), Unchanged::of(digests));
+    let known = held.lines().map(|(_, line)| line.digest.id);
+    let wanted = Named::of(id).among(known)?.ok_or_else(unknown)?;
     let (mut briefs, mut own) = (Vec::new(), Vec::new());
     let (mut all, mut regret_ns, mut first) = (Sums::default(), 0, None);
     for (at, line) in held.lines() {

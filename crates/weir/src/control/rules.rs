@@ -1,5 +1,6 @@
 //! Rules, between the API's form and ours.
 
+use super::named::Named;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -85,13 +86,14 @@ pub fn place(place: &Place) -> weir_policy::Place {
 
 /// A name that is not known may be a digest's id: then the error tells which rules match that.
 pub fn by_digest(shared: &Shared, name: &str, error: ApiError) -> ApiError {
-    let Some(id) = super::cache::id_given(name).filter(|_| error.code == Code::UnknownRule) else {
+    let Named::Id(id) = Named::of(name) else { return error };
+    if error.code != Code::UnknownRule {
         return error;
-    };
+    }
     let (rules, mode) = (shared.rules(), super::mode(shared));
     let matches = |rule: &&Rule| {
         let text = rule.matches.digest.as_deref();
-        text.is_some_and(|text| Digest::meant(text.as_bytes(), mode).id.0 == id)
+        text.is_some_and(|text| Digest::meant(text.as_bytes(), mode).id == id)
     };
     let names: Vec<String> = rules.iter().filter(matches).map(|rule| format!("`{}`", rule.name)).collect();
     let text = match &*names {
