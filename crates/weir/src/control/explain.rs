@@ -24,7 +24,8 @@ const PROVIDED: [&str; 5] = [
     "the session has no temporary table, no LOCK TABLES, and a state that Weir knows (with a connection of its own: it logged in when \
      there was a cache rule for its user)",
     "the answer fits into cache.max_entry, and is no error",
-    "the like of it are asked again, or it was asked for before (cache.admission)",
+    "it was asked for before, or statements with its digest are asked for again often enough: where they seldom are, the cache keeps an \
+     answer only when it is asked for the second time (cache.admission)",
     "the session has written nothing since the stored answer was asked for, if own_writes is on",
 ];
 
