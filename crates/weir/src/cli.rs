@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use advise::{AdviseArgs, AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
-pub use live::{KillArgs, SessionsArgs, SessionsList, SessionsVerb, TopArgs};
+pub use live::{KillArgs, SessionsArgs, SessionsFilter, SessionsList, SessionsVerb, TopArgs};
 pub use place::{At, AtPlace, ConfigArg, Place, config_for_run};
 pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
 pub use rule::{RuleArgs, RuleFlags, text_of};

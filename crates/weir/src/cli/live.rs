@@ -1,7 +1,7 @@
 //! The verbs about what goes on now.
 
 use super::{At, AtPlace};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -27,6 +27,13 @@ pub struct SessionsList {
     /// How many to leave out before them
     #[arg(long, value_name = "N")]
     pub offset: Option<usize>,
+    #[command(flatten)]
+    pub which: SessionsFilter,
+}
+
+/// Which of all sessions.
+#[derive(Debug, Args)]
+pub struct SessionsFilter {
     /// Of this user only
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
@@ -58,16 +65,28 @@ pub enum SessionsVerb {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("whom").args(["ids", "user", "schema", "state", "pinned", "not_served"]).multiple(true).required(true),
+    after_help = KILL_HELP)]
 pub struct KillArgs {
     /// The ids that `weir sessions` shows, one or several
-    #[arg(value_name = "ID", required = true)]
+    #[arg(value_name = "ID", conflicts_with_all = ["user", "schema", "state", "pinned", "not_served"])]
     pub ids: Vec<String>,
+    #[command(flatten)]
+    pub which: SessionsFilter,
+    /// End all sessions that are selected; without it they are only shown
+    #[arg(long, conflicts_with = "ids")]
+    pub yes: bool,
     /// Only the statement at hand; the session goes on
     #[arg(long)]
     pub query: bool,
     #[command(flatten)]
     pub at: At,
 }
+
+const KILL_HELP: &str = "Instead of ids, what `weir sessions` takes selects them, all of it together:\n\n    \
+weir kill --not-served          # shows which, and ends none\n    \
+weir kill --not-served --yes\n    \
+weir kill --user app --state idle --yes";
 
 /// What is watched, and how often it is asked.
 #[derive(Debug, Args)]

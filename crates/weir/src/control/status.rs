@@ -243,7 +243,7 @@ fn of_upkeep(shared: &Shared, status: &Status, list: &mut Warnings) {
             let lacks = if lost == 1 { lacks.to_owned() } else { lacks.replacen("is ", "are ", 1) };
             format!("{lost} {sessions} connected before there was a {rule} for {them}, and {lacks}")
         },
-        "let the application's pool reconnect, or `weir kill` each: `weir sessions --not-served` shows which",
+        "let the application's pool reconnect, or end them: `weir kill --not-served` shows which, and ends them with --yes",
     );
     let idle = weir_policy::lint(&shared.rules());
     list.add(

@@ -1,11 +1,11 @@
 //! `weir sessions ...`
 
 use super::client::Refused;
-use super::show::{bytes, not_served, pairs, part, seconds, short, table};
-use super::{Asked, escaped, print};
-use crate::cli::{KillArgs, SessionsArgs, SessionsList, SessionsVerb};
-use anyhow::{Result, ensure};
-use weir_admin::{KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionState, Sessions};
+use super::show::{bytes, not_served, pairs, part, plural, printable, seconds, short, table};
+use super::{Asked, escaped, print, query};
+use crate::cli::{KillArgs, SessionsArgs, SessionsFilter, SessionsList, SessionsVerb};
+use anyhow::{Result, bail, ensure};
+use weir_admin::{Code, KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionState, Sessions};
 
 pub fn run(args: SessionsArgs) -> Result<()> {
     let SessionsArgs { verb, list, at } = args;
@@ -24,6 +24,9 @@ pub fn run(args: SessionsArgs) -> Result<()> {
 pub fn kill(args: &KillArgs) -> Result<()> {
     let what = if args.query { KillWhat::Query } else { KillWhat::Connection };
     let asked = Asked::new(&args.at)?;
+    if args.ids.is_empty() {
+        return kill_all(args, what, &asked);
+    }
     let (mut refusals, mut all, mut failed) = (Vec::new(), Vec::new(), None);
     // One answer is shown as it is, several are an array.
     let gathers = args.at.json && args.ids.len() > 1;
@@ -45,6 +48,62 @@ pub fn kill(args: &KillArgs) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
+/// Those that are selected now, or none of them where that is not confirmed.
+fn kill_all(args: &KillArgs, what: KillWhat, asked: &Asked) -> Result<()> {
+    let found = selected(&args.which, asked)?;
+    let so_many = plural(found.len() as u64, "session");
+    if !args.yes && !found.is_empty() {
+        let (shown, total) = (found.iter().take(PREVIEWED).cloned().collect(), found.len());
+        print(&printable(&all(&Sessions { sessions: shown, total, offset: 0, not_served: 0 })))?;
+        let what = match what {
+            KillWhat::Connection => format!("this ends {so_many}, with what they have not committed"),
+            KillWhat::Query => format!("this ends what {so_many} run now"),
+        };
+        bail!("{what}: add --yes if you mean it");
+    }
+    let (mut told, mut gone) = (Vec::new(), 0);
+    for session in &found {
+        match asked.post(&format!("/sessions/{}/kill", session.id), &KillAsked { what }) {
+            Ok(answer) => told.push(answer.read::<serde_json::Value>()?),
+            // It has ended by itself.
+            Err(error) if is_unknown(&error) => gone += 1,
+            Err(error) => return Err(error.context(format!("{} of {so_many} were told to end", told.len()))),
+        }
+    }
+    if args.at.json {
+        return print(&format!("{:#}", serde_json::Value::Array(told)));
+    }
+    let end = if what == KillWhat::Query { "end their statements" } else { "end" };
+    let gone = if gone == 0 { String::new() } else { format!("; {gone} had ended by themselves") };
+    match found.is_empty() {
+        true => print("no such session"),
+        false => print(&format!("{} told to {end}{gone}", plural(told.len() as u64, "session"))),
+    }
+}
+
+/// Sessions that are shown before they are ended.
+const PREVIEWED: usize = 20;
+
+/// All of them, page by page.
+fn selected(which: &SessionsFilter, asked: &Asked) -> Result<Vec<Session>> {
+    let mut found: Vec<Session> = Vec::new();
+    loop {
+        let mut pairs = vec![("sort", "id".to_owned()), ("limit", "1000".to_owned())];
+        pairs.push(("offset", found.len().to_string()));
+        pairs.extend(filters(which));
+        let page: Sessions = asked.get(&query("/sessions", &pairs))?.read()?;
+        let is_last = page.sessions.is_empty() || found.len() + page.sessions.len() >= page.total;
+        found.extend(page.sessions);
+        if is_last {
+            return Ok(found);
+        }
+    }
+}
+
+fn is_unknown(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refused>().is_some_and(|refused| refused.0.code == Code::UnknownSession)
+}
+
 fn killed(killed: &SessionKilled) -> String {
     let (id, was) = (killed.id, state(killed.state));
     match killed.what {
@@ -58,21 +117,22 @@ fn killed(killed: &SessionKilled) -> String {
 
 fn path(list: &SessionsList) -> String {
     let number = |n: Option<usize>| n.map(|n| n.to_string());
-    let pinned = list.pinned.then(|| "true".to_owned());
-    let not_served = list.not_served.then(|| "true".to_owned());
+    let given = [("sort", list.sort.clone()), ("limit", number(list.limit)), ("offset", number(list.offset))];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    query("/sessions", &given.chain(filters(&list.which)).collect::<Vec<_>>())
+}
+
+/// As the API takes them.
+fn filters(which: &SessionsFilter) -> impl Iterator<Item = (&'static str, String)> {
+    let flag = |on: bool| on.then(|| "true".to_owned());
     let given = [
-        ("sort", &list.sort),
-        ("limit", &number(list.limit)),
-        ("offset", &number(list.offset)),
-        ("user", &list.user),
-        ("schema", &list.schema),
-        ("state", &list.state),
-        ("pinned", &pinned),
-        ("not_served", &not_served),
+        ("user", which.user.clone()),
+        ("schema", which.schema.clone()),
+        ("state", which.state.clone()),
+        ("pinned", flag(which.pinned)),
+        ("not_served", flag(which.not_served)),
     ];
-    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-    let query: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
-    format!("/sessions?{}", query.join("&"))
+    given.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
 fn all(sessions: &Sessions) -> String {

@@ -106,7 +106,7 @@ pub fn not_served(count: u64) -> String {
     };
     format!(
         "{who} connected before there was a cache rule for {them}: neither served nor measured before {they} in again. Let the application's pool \
-         reconnect, or `weir kill` {them}; `weir sessions --not-served` shows {them}\n"
+         reconnect, or end {them}: `weir kill --not-served` shows {them}, and with --yes ends {them}\n"
     )
 }
 

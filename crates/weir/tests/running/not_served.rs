@@ -104,6 +104,28 @@ async fn who_cannot_be_served_before_the_next_login_is_told_of() {
             done.contains(&first) && done.contains(&second) && refused.contains("the id `7`"),
             "{flavor:?}: {said:?}"
         );
+        // Those that are selected: shown at first, and none ended.
+        let ids = [three.greeting().connection_id.to_string()];
+        let selects = ["kill", "--user", "app", "--schema", "ns_told", "--state", "idle"];
+        let path = weir.home().join("weir.toml").display().to_string();
+        let said = cli(&[&selects[..], &["--config", &path]].concat());
+        let (shown, why) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        assert!(ids.iter().all(|id| shown.contains(id)), "{flavor:?}: {shown}");
+        assert!(
+            said.status.code() == Some(1) && why.contains("add --yes if you mean it"),
+            "{flavor:?}: {why}"
+        );
+        assert_eq!(value(&mut three, 1).await, "one", "{flavor:?}: it goes on");
+        let [other] = clients(&weir, "information_schema").await;
+        assert_eq!(told(&weir, &["kill", "--user", "nobody", "--yes"]), "no such session\n");
+        let ended = told(&weir, &[&selects[..], &["--yes"]].concat());
+        assert!(ended.contains("told to end"), "{flavor:?}: {ended}");
+        until("they have ended, and the other one goes on", async || {
+            let sessions = told_json(&weir, &["sessions"]);
+            let left = sessions["sessions"].as_array().unwrap();
+            (left.len() == 1 && left[0]["id"] == other.greeting().connection_id).then_some(())
+        })
+        .await;
         until("all are served", async || {
             (told_json(&weir, &["status"])["clients"]["not_served"] == 0).then_some(())
         })
