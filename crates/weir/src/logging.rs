@@ -5,6 +5,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 use tracing::Metadata;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -26,7 +29,7 @@ pub struct LevelSwitch {
     handle: reload::Handle<Targets, Registry>,
     lost: LostLines,
     /// Write out what is queued when the last of these is dropped.
-    _writers: Arc<[WorkerGuard; 2]>,
+    _writers: Arc<Writing>,
 }
 
 impl LevelSwitch {
@@ -60,6 +63,35 @@ impl LostLines {
     }
 }
 
+/// How long the end waits for the last lines. 3 s: each of the two threads is given 1.1 s by its guard.
+const LAST_LINES: Duration = Duration::from_secs(3);
+
+/// The threads that write.
+#[derive(Debug)]
+struct Writing(Option<[WorkerGuard; 2]>);
+
+/// Waits for the last lines, but not for who reads them: where a queue is full a guard says so on standard output, which may be the very
+/// pipe that nobody reads.
+impl Drop for Writing {
+    fn drop(&mut self) {
+        let Some(guards) = self.0.take() else { return };
+        let (give, given) = mpsc::sync_channel(1);
+        let (end, ended) = mpsc::channel();
+        // It gets them once it is there, so that they are dropped by no other thread.
+        let thread = thread::Builder::new().name("last-lines".to_owned()).spawn(move || {
+            drop(given.recv());
+            let _ = end.send(());
+        });
+        match thread {
+            Ok(_) => {
+                let _ = give.send(guards);
+                let _ = ended.recv_timeout(LAST_LINES);
+            }
+            Err(_) => std::mem::forget(guards),
+        }
+    }
+}
+
 /// Begins logging.
 pub fn start(log: &Log) -> LevelSwitch {
     let (level, handle) = reload::Layer::new(filter(log.level));
@@ -73,7 +105,7 @@ pub fn start(log: &Log) -> LevelSwitch {
             .with(fmt::layer().with_target(false).with_ansi(io::stderr().is_terminal()).with_writer(writer))
             .init(),
     }
-    LevelSwitch { handle, lost, _writers: Arc::new(guards) }
+    LevelSwitch { handle, lost, _writers: Arc::new(Writing(Some(guards))) }
 }
 
 /// Two threads that write to what `to` opens, what they could not write, and what ends them.

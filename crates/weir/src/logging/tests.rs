@@ -1,6 +1,7 @@
 use super::*;
 use parking_lot::Mutex;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Instant;
 use tracing_subscriber::Layer;
 
 /// A file that takes nothing as long as the test holds the lock.
@@ -98,4 +99,45 @@ fn no_level_hides_a_change() {
         drop(guards);
         assert_eq!((lines(&taken, "kept", 3), lines(&taken, "other", more)), (3, more), "{level:?}");
     }
+}
+
+/// With which status the process of the next test has ended.
+const ENDED: i32 = 77;
+
+/// The end of a process whose standard output and standard error are one pipe that nobody reads, and full, as all that waits for it.
+#[test]
+#[ignore = "ends its process: the next test runs it in one of its own"]
+fn ends_with_full_queues() {
+    let (mut writer, lost, guards) = writers(io::stderr);
+    // A pipe takes 64 KiB, and a line may be in the hands of the thread.
+    while lost.queue_full() == 0 {
+        writer.lossy.write_all(b"0123456789abcdef0123456789abcdef\n").unwrap();
+    }
+    drop(Writing(Some(guards)));
+    std::process::exit(ENDED);
+}
+
+#[test]
+fn a_process_ends_where_nobody_reads_what_it_says() {
+    let (reader, writer) = io::pipe().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "logging::tests::ends_with_full_queues", "--ignored", "--nocapture"])
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone().unwrap())
+        .stderr(writer)
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            None if start.elapsed() < Duration::from_secs(60) => {
+                std::thread::sleep(Duration::from_millis(10))
+            }
+            status => break status,
+        }
+    };
+    let _ = child.kill();
+    let _ = child.wait();
+    drop(reader);
+    assert_eq!(status.and_then(|status| status.code()), Some(ENDED));
 }
