@@ -12,5 +12,5 @@ mod watch;
 pub use log_file::LogFile;
 pub use notify::Service;
 pub use reload::{Outcome, Reloader};
-pub use save::{HeldFile, NotSynced, RulesPlan, SaveError, Saved, edit_file};
+pub use save::{HeldFile, NotSynced, PATIENCE, RulesPlan, SaveError, Saved, edit_file};
 pub use watch::FileWatch;

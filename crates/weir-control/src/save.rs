@@ -7,7 +7,7 @@ use weir_config::{Config, Report, load_file, load_text, with_rules};
 use weir_model::Rule;
 use zeroize::Zeroizing;
 
-pub use held::HeldFile;
+pub use held::{HeldFile, PATIENCE};
 
 /// How often a change is tried where an editor saves in between. 5: nobody saves several times in a few milliseconds.
 const TRIES: u32 = 5;
@@ -45,6 +45,14 @@ pub enum SaveError {
          or edit the file and reload", .path.display()
     )]
     NotWritten { path: PathBuf, error: io::Error },
+}
+
+impl SaveError {
+    /// Somebody else changes this file for too long.
+    pub fn locked(path: &Path) -> Self {
+        let folder = path.parent().unwrap_or(path).to_owned();
+        Self::Locked { path: path.to_owned(), folder }
+    }
 }
 
 /// The file has the new text.

@@ -15,7 +15,7 @@ use weir_config::{Report, load_file};
 use zeroize::Zeroizing;
 
 /// How long to wait for others who change the file. 10 s: each of them needs two fsyncs, and who asks the API waits a minute.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether they are done. 1 ms: the lock is free for a moment only where a running Weir makes one change behind
 /// the other.
@@ -49,7 +49,11 @@ impl HeldFile {
         Self::take_within(name, PATIENCE)
     }
 
-    pub(super) fn take_within(name: &Path, patience: Duration) -> Result<Self, SaveError> {
+    /// The same, in another time than [`PATIENCE`].
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn take_within(name: &Path, patience: Duration) -> Result<Self, SaveError> {
         let bad = |report: Report| SaveError::Bad(report.to_string());
         // A link stays a link. Why a file cannot be found, the look at it says best.
         let path = match fs::canonicalize(name) {

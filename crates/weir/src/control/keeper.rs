@@ -3,9 +3,11 @@
 use super::effect::Effects;
 use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::time::{Duration, Instant};
 use weir_admin::{ApiError, Code, LastReload};
 use weir_config::rule_text;
-use weir_control::{HeldFile, Reloader, SaveError};
+use weir_control::{HeldFile, PATIENCE, Reloader, SaveError};
 use weir_model::Rule;
 use weir_policy::{RuleError, RuleList, RuleSet};
 use weir_proxy::Shared;
@@ -73,9 +75,8 @@ impl Keeper {
         sent: Option<&str>,
         change: impl FnOnce(&mut RuleList) -> Result<T, ApiError>,
     ) -> Result<(T, Kept), ApiError> {
-        let _writing = self.writing.lock();
         let path = self.reloader.lock().as_ref().map(|reloader| reloader.path().to_owned());
-        let file = path.map(|path| HeldFile::take(&path)).transpose().map_err(not_saved)?;
+        let (_writing, file) = self.turn(path.as_deref(), PATIENCE).map_err(not_saved)?;
         let mut reloader = self.reloader.lock();
         if let Some(held) = held
             && held != version(&shared.rules())
@@ -99,6 +100,23 @@ impl Keeper {
         drop(reloader);
         self.effects.note(shared, true);
         Ok((told, kept))
+    }
+}
+
+impl Keeper {
+    /// Waits for its turn among those who change the file here, and then for others who do: for both together not longer than this, so
+    /// that whoever is told that the change was not made in time is right.
+    fn turn(
+        &self,
+        path: Option<&Path>,
+        patience: Duration,
+    ) -> Result<(MutexGuard<'_, ()>, Option<HeldFile>), SaveError> {
+        // Without a file nobody waits for another process.
+        let Some(path) = path else { return Ok((self.writing.lock(), None)) };
+        let end = Instant::now() + patience;
+        let writing = self.writing.try_lock_until(end).ok_or_else(|| SaveError::locked(path))?;
+        let file = HeldFile::take_within(path, end.saturating_duration_since(Instant::now()))?;
+        Ok((writing, Some(file)))
     }
 }
 
@@ -129,4 +147,30 @@ fn not_saved(error: SaveError) -> ApiError {
         }
     };
     ApiError::new(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// Whoever waits behind others who wait for the file is told in time that the change was not made.
+    #[test]
+    fn the_wait_for_a_turn_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weir.toml");
+        std::fs::write(&path, "").unwrap();
+        let keeper = Keeper::new(None);
+        let patience = Duration::from_millis(20);
+        let first = keeper.turn(Some(&path), patience).unwrap();
+        std::thread::scope(|scope| {
+            let (told, heard) = mpsc::channel();
+            let (keeper, path) = (&keeper, &path);
+            scope.spawn(move || told.send(keeper.turn(Some(path), patience).map(drop)));
+            let refused = heard.recv_timeout(Duration::from_secs(60));
+            drop(first);
+            assert!(matches!(refused, Ok(Err(SaveError::Locked { .. }))), "{refused:?}");
+        });
+        assert!(keeper.turn(Some(&path), patience).is_ok(), "it is free again");
+    }
 }
