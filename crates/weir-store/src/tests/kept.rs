@@ -281,6 +281,41 @@ fn what_lies_ahead_is_the_first_to_make_room() {
     assert_eq!(told(&path, T + 29 * 60, T + 30 * 60).0.len(), LINES as usize);
 }
 
+/// Digests that are in use all the while were last seen in a time to come; that is forgotten with what it has left, else they would be
+/// looked for in all minutes, each minute.
+#[test]
+fn what_was_seen_ahead_was_seen_by_now() {
+    let folder = folder();
+    let path = folder.path().join("h.db");
+    let load = Load::default();
+    let ahead = |seconds: u64| Moment { wall_ms: at(seconds).wall_ms + 1_000 * 86_400_000, ..at(seconds) };
+    let mut recorder = Recorder::new(limited(&path, 10, 64 << 20), Box::new(load.clone()), ahead(0));
+    recorder.begin();
+    let minutes = |recorder: &mut Recorder, from: u64, until: u64, clock: &dyn Fn(u64) -> Moment| {
+        for minute in from..=until {
+            load.come(5);
+            recorder.second(clock(minute * 60));
+        }
+    };
+    minutes(&mut recorder, 1, 5, &ahead);
+    // Right again, and trusted after ten minutes.
+    minutes(&mut recorder, 6, 30, &at);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let last_seen = |table: &str| {
+        let text = format!("SELECT max(last_at) FROM {table}");
+        connection.query_row(&text, [], |row| row.get::<_, u64>(0)).unwrap()
+    };
+    let far = T + 999 * 86_400;
+    assert!(last_seen("digest") > far && last_seen("origin") > far);
+    // As where the file is full.
+    connection.execute("DELETE FROM digest_minute WHERE at > ?", [far]).unwrap();
+    minutes(&mut recorder, 31, 32, &at);
+    let soon = T + 2 * 86_400;
+    assert!(last_seen("digest") < soon && last_seen("origin") < soon);
+    minutes(&mut recorder, 33, 40, &at);
+    assert_eq!(calls(&path, T + 360, T + 30 * 60), 24 * 5, "nothing of our time has gone");
+}
+
 /// How long things are kept where nothing is said about it, on the whole length of it.
 #[test]
 fn seconds_are_kept_for_an_hour_and_minutes_for_thirty_days() {
