@@ -56,6 +56,7 @@ struct Line {
     limit: Arc<SharedLimit>,
     turn: Turn,
     ticket: Ticket,
+    since: Instant,
     until: Instant,
     timer: Pin<Box<Sleep>>,
 }
@@ -156,7 +157,7 @@ impl Admission {
                     self.begun.get_or_insert(now);
                     let timer = Box::pin(sleep_until(until.into()));
                     let limit = Arc::clone(&claim.limit);
-                    self.line = Some(Line { limit, turn, ticket, until, timer });
+                    self.line = Some(Line { limit, turn, ticket, since: now, until, timer });
                     return Admitted::Waits;
                 }
             }
@@ -280,13 +281,16 @@ impl Session {
         let Some(admission) = at_hand.admission.as_mut().filter(|admission| admission.waits()) else {
             return Ok(true);
         };
+        let since = admission.line.as_ref().map(|line| line.since);
         if interrupted {
             admission.line = None;
+            self.tally.waited_for_rule(since.map_or(Duration::ZERO, |since| since.elapsed()));
             let text = "Query execution was interrupted";
             admission.refused = Some(ErrPacket::new(QUERY_INTERRUPTED, b"70100", text));
             return Ok(true);
         }
         if admission.poll(cx, &at_hand.rules, self.worker.index()) {
+            self.tally.waited_for_rule(since.map_or(Duration::ZERO, |since| since.elapsed()));
             return Ok(true);
         }
         match self.watch_client(cx) {

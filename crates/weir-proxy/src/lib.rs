@@ -40,6 +40,7 @@ mod live;
 mod login;
 mod long;
 mod look;
+mod matched;
 mod names;
 mod observe;
 mod open;

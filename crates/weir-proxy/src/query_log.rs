@@ -113,6 +113,8 @@ pub struct LoggedStatement {
     pub server_connection: u32,
     /// The rules that matched.
     pub rules: Vec<String>,
+    /// How long it waited for their limits: a part of [`Call::queue_ns`].
+    pub waited_for_rule: Duration,
     /// What kept the session's connection behind it.
     pub pins: PinSet,
 }
@@ -280,6 +282,7 @@ impl Session {
             call,
             server_connection: if call.server_ns == 0 { 0 } else { self.server.id },
             rules: self.tally.matched_names(),
+            waited_for_rule: self.tally.rule_wait().min(Duration::from_nanos(call.queue_ns)),
             pins,
         });
     }

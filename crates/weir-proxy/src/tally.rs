@@ -9,14 +9,12 @@ use crate::command::statement_id;
 pub(crate) use crate::executed::Kept;
 use crate::executed::Types;
 use crate::login::Identity;
-use crate::rules::Rules;
+use crate::matched::Matched;
 use crate::sender::{At, Stand, place_of, stand_of, with_sender};
 use crate::session::{Noted, Session};
 use crate::worker::Worker;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_cache::Refusal;
-use weir_policy::RuleIndex;
 use weir_session::{PinSet, Schema};
 use weir_sql::LexMode;
 use weir_stats::Timing;
@@ -57,7 +55,7 @@ pub(crate) struct Tally {
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
     pub text: Option<Vec<u8>>,
-    matched: Option<Box<(Arc<Rules>, Vec<RuleIndex>)>>,
+    pub(crate) matched: Option<Box<Matched>>,
 }
 
 impl Tally {
@@ -105,20 +103,6 @@ impl Tally {
                 self.matched = None;
             }
         }
-    }
-
-    /// These rules have matched the command at hand.
-    pub fn matches(&mut self, rules: &Arc<Rules>, matched: impl Iterator<Item = RuleIndex>) {
-        let matched: Vec<RuleIndex> = matched.collect();
-        if !matched.is_empty() {
-            self.matched = Some(Box::new((Arc::clone(rules), matched)));
-        }
-    }
-
-    /// The names of these rules.
-    pub fn matched_names(&self) -> Vec<String> {
-        let Some((rules, matched)) = self.matched.as_deref() else { return Vec::new() };
-        matched.iter().filter_map(|rule| Some(rules.rule(*rule)?.name.clone())).collect()
     }
 
     /// The command at hand is taken again later.

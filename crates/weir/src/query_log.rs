@@ -226,6 +226,7 @@ fn line(statement: &LoggedStatement) -> Value {
         "pins": statement.pins.iter().map(|pin| pin.as_str()).collect::<Vec<_>>(),
         "total_seconds": seconds(call.total_ns),
         "queue_seconds": seconds(call.queue_ns),
+        "waited_for_rule_seconds": statement.waited_for_rule.as_secs_f64(),
         "server_seconds": seconds(call.server_ns),
         "rows_sent": call.rows_sent,
         "rows_affected": call.rows_affected,

@@ -41,7 +41,8 @@ async fn every_statement_stands_there_with_its_way() {
             let at = format!("{flavor:?} {mode}");
             table(server, "ql_way").await;
             let rules = "[[rule]]\nname = \"keep\"\nmatch = { table = \"ql_way.t\", kind = \"read\" }\ncache = { ttl = \"60s\" }\n\
-                         [[rule]]\nname = \"no\"\nmatch = { pattern = \"forbidden\" }\ndeny = \"not this\"\n";
+                         [[rule]]\nname = \"no\"\nmatch = { pattern = \"forbidden\" }\ndeny = \"not this\"\n\
+                         [[rule]]\nname = \"rate\"\nmatch = { pattern = \"rated\" }\nlimit = { rate = \"2/s\", queue = \"20s\" }\n";
             let weir = sharing(server, 2, mode, &format!("{}{rules}", log("sample = \"100%\"\n")));
             let [mut one] = clients(&weir, "ql_way").await;
             one.run("SELECT v FROM t WHERE id = 1").await.unwrap();
@@ -98,8 +99,22 @@ async fn every_statement_stands_there_with_its_way() {
                 assert_eq!(line["session"], one.greeting().connection_id, "{at}");
                 assert_eq!(line["id"].as_str().unwrap().len(), 16, "{at}");
             }
+            assert!(lines.iter().all(|line| line["waited_for_rule_seconds"] == 0.0), "{at}: {lines:#?}");
             let written = metric(&weir, "weir_log_lines_total").await;
             assert!(written >= 9.0, "{at}: {written}");
+            // Some of these have to wait for the rate, and nothing else is queued for.
+            for _ in 0..4 {
+                one.run("SELECT 'rated'").await.unwrap();
+            }
+            let rated = so_many(&weir, 13).await.split_off(9);
+            let wait = |line: &Value| line["waited_for_rule_seconds"].as_f64().unwrap();
+            assert!(rated.iter().any(|line| wait(line) > 0.0), "{at}: {rated:#?}");
+            assert!(
+                rated.iter().all(|line| Some(wait(line)) <= line["queue_seconds"].as_f64()),
+                "{at}: {rated:#?}"
+            );
+            one.run("SELECT 1").await.unwrap();
+            assert_eq!(wait(&so_many(&weir, 14).await[13]), 0.0, "{at}");
             assert_eq!(metric(&weir, "weir_log_dropped_total{reason=\"queue_full\"}").await, 0.0, "{at}");
         }
     }
@@ -124,6 +139,7 @@ async fn slow_ones_stand_there_with_their_text_where_that_is_asked_for() {
         assert!(lines.iter().all(|line| line["why"] == "slow"), "{flavor:?}: {lines:#?}");
         assert!(lines[0]["server_seconds"].as_f64() >= Some(3.0), "{flavor:?}");
         assert!(lines[1]["queue_seconds"].as_f64() >= Some(2.9), "{flavor:?}");
+        assert_eq!(lines[1]["waited_for_rule_seconds"], 0.0, "{flavor:?}");
         assert!(lines[1]["server_seconds"].as_f64() < Some(2.0), "{flavor:?}");
     }
 }
