@@ -35,6 +35,7 @@ pub fn with_rules(
     let changed =
         || Report::about(name, "the file has changed since it was read", "reload it, then try again");
     let mut document: DocumentMut = text.parse().map_err(|_| changed())?;
+    let tails = tails::take(&mut document);
     let before = rules_of(&document).ok_or_else(changed)?;
     let named = |table: &Table, rule: &Rule| {
         table.get("name").and_then(Item::as_str).is_some_and(|name| name == rule.name)
@@ -50,11 +51,14 @@ pub fn with_rules(
     let part = |(rule, from): (&Rule, Option<usize>)| {
         let sent = sent.as_ref().filter(|sent| named(sent, rule));
         let was = from.and_then(|from| Some((old.get(from)?, before.get(from)?)));
-        let table = match (was, sent) {
+        let mut table = match (was, sent) {
             (Some((was, there)), sent) => changed_table(there, was, rule, sent),
             (None, Some(sent)) => sent.clone(),
             (None, None) => table(rule),
         };
+        if let Some(tail) = from.and_then(|from| tails.get(from)) {
+            tails::put(&mut table, tail);
+        }
         Part { table, from }
     };
     let parts = new.iter().zip(from).map(part).collect();
@@ -221,6 +225,7 @@ pub use tokens::{tokens_of, with_token, without_token};
 
 mod merge;
 mod places;
+mod tails;
 #[cfg(test)]
 mod tests;
 mod tokens;

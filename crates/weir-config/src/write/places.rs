@@ -134,7 +134,7 @@ pub(super) fn without_blank_lines(text: &str) -> &str {
 }
 
 /// The lowest position above this one.
-fn next_position(table: &Table, after: isize) -> Option<isize> {
+pub(super) fn next_position(table: &Table, after: isize) -> Option<isize> {
     let own = table.position().filter(|at| *at > after && !table.is_implicit() && !table.is_dotted());
     let below = table.iter().flat_map(|(_, item)| match item {
         Item::Table(table) => vec![next_position(table, after)],
@@ -144,7 +144,7 @@ fn next_position(table: &Table, after: isize) -> Option<isize> {
     below.flatten().chain(own).min()
 }
 
-fn at_position(table: &mut Table, position: isize, then: &mut dyn FnMut(&mut Table)) {
+pub(super) fn at_position(table: &mut Table, position: isize, then: &mut dyn FnMut(&mut Table)) {
     if table.position() == Some(position) {
         return then(table);
     }

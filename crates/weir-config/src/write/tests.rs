@@ -305,6 +305,36 @@ fn the_comments_of_a_text_that_is_sent_go_into_the_file() {
     assert_eq!(alone, file.replace("name = \"c\"", "name = \"c\" # really"));
 }
 
+/// What a table is followed by without a blank line is its own: a key that is switched off does not come into another rule.
+#[test]
+fn comments_below_the_last_key_go_with_it() {
+    let own = |name: &str| read(&format!("name = \"{name}\"\nmatch = {{}}\n"));
+    let x = "[[rule]]\nname = \"x\"\nmatch = {}\n";
+    let a = "[[rule]]\nname = \"a\"\nmatch = {}   # all\n# timeout = \"5s\"\n# deny = \"no\"\n";
+    let b = "# about b\n[[rule]]\nname = \"b\"\n[rule.match] # it\n# user = \"u\"\n";
+    let file = format!("{SERVER}{a}\n{b}");
+    let cases: [(&[&str], String); 6] = [
+        (&["a", "b", "x"], format!("{SERVER}{a}\n{b}\n{x}")),
+        (&["a", "x", "b"], format!("{SERVER}{a}\n{x}\n{b}")),
+        (&["x", "a", "b"], format!("{SERVER}{x}\n{a}\n{b}")),
+        (&["b"], format!("{SERVER}{b}")),
+        (&["a"], format!("{SERVER}{a}")),
+        (&["b", "a"], format!("{SERVER}{b}\n{a}")),
+    ];
+    for (names, expected) in cases {
+        let new: Vec<Rule> = names.iter().map(|name| own(name)).collect();
+        assert_eq!(with(&file, &new, None), expected, "{names:?}");
+    }
+    // A key that comes to it stands above them, and the first rule behind another section below what is that one's.
+    let mut new = rules(&file);
+    new[0].continues = true;
+    let kept = "match = {}   # all\ncontinue = true\n# timeout = \"5s\"\n# deny = \"no\"\n";
+    let text = with(&file, &new, None);
+    assert!(text.contains(kept), "{text}");
+    let log = format!("{SERVER}[log]\nlevel = \"warn\"\n# format = \"json\"\n");
+    assert_eq!(with(&log, &[own("x")], None), format!("{log}\n{x}"));
+}
+
 proptest::proptest! {
     /// Whatever becomes of the rules, the file says it, and says of the rest what it said.
     #[test]
@@ -324,6 +354,11 @@ proptest::proptest! {
                 _ => format!("match.table = \"t{n}\" # inside {n}\ncache.ttl = \"90m\"\n"),
             };
             write!(file, "{heading}# about {n}\n[[rule]]\nname = \"r{n}\"\n{body}\n").unwrap();
+            if n % 4 == 1 {
+                // Below the last key, and the blank line behind it.
+                file.truncate(file.len() - 1);
+                write!(file, "# off {n}\n\n").unwrap();
+            }
             file.push_str(match n {
                 1 => "# of logs\n[log] # logs\nlevel = \"warn\"\n\n",
                 3 => "[limits]\nmax_clients = 7 # few\n\n",
@@ -346,6 +381,11 @@ proptest::proptest! {
         for n in names.into_iter().filter(|n| *n < 6) {
             let own = format!("# about {n}\n[[rule]]\nname = \"r{n}\"\n");
             proptest::prop_assert!(text.contains(&own) && text.contains(&format!("# inside {n}\n")), "{text}");
+            if n % 4 == 1 {
+                let (_, behind) = text.split_once(&own).unwrap();
+                let own = behind.split("[[rule]]").next().unwrap();
+                proptest::prop_assert!(own.contains(&format!("# off {n}\n")), "{text}");
+            }
         }
     }
 }
