@@ -335,6 +335,47 @@ fn comments_below_the_last_key_go_with_it() {
     assert_eq!(with(&log, &[own("x")], None), format!("{log}\n{x}"));
 }
 
+/// Of keys that go, and of keys that are sent, in each form that a table has.
+#[test]
+fn comments_inside_of_a_table_stay_with_their_keys() {
+    let head = format!("{SERVER}[[rule]]\nname = \"a\"\nmatch = {{}}\n");
+    let lines = "cache = { # terms\n  ttl = \"1h\", # how long\n  # and from when on\n  soft_ttl = \"30m\", # softly\n  views = true, # too\n}\n";
+    let without = |change: fn(&mut CacheRule)| {
+        let file = format!("{head}{lines}");
+        let mut new = rules(&file);
+        change(new[0].cache.as_mut().unwrap());
+        with(&file, &new, None)
+    };
+    let text = without(|cache| cache.soft_ttl = None);
+    assert!(text.contains("ttl = \"1h\", # how long\n  views = true, # too\n}"), "{text}");
+    let text = without(|cache| cache.views = false);
+    assert!(text.contains("# and from when on\n  soft_ttl = \"30m\", # softly\n}"), "{text}");
+    let text = without(|cache| (cache.soft_ttl, cache.views) = (None, false));
+    assert!(text.contains("# terms\n  ttl = \"1h\", # how long\n}"), "{text}");
+
+    let forms = [
+        "cache = { ttl = \"1h\" }\n",
+        "cache = {\n  ttl = \"1h\",\n}\n",
+        "cache.ttl = \"1h\"\n",
+        "[rule.cache]\nttl = \"1h\"\n",
+    ];
+    let commented = [
+        "cache = {\n  ttl = \"1h\", # long\n}\n",
+        "cache.ttl = \"1h\" # long\n",
+        "[rule.cache]\nttl = \"1h\" # long\n",
+        "# long\n[rule.cache]\nttl = \"1h\"\n",
+    ];
+    for there in forms {
+        for sent in commented {
+            let file = format!("{head}{there}\n# the end\n");
+            let sent = format!("[[rule]]\nname = \"a\" # it\nmatch = {{}}\n{sent}");
+            let text = with(&file, &rules(&file), Some(&sent));
+            assert!(text.contains("# long\n") && text.contains("\"a\" # it\n"), "{there}{sent}{text}");
+            assert!(text.ends_with("\n# the end\n"), "{text}");
+        }
+    }
+}
+
 proptest::proptest! {
     /// Whatever becomes of the rules, the file says it, and says of the rest what it said.
     #[test]
