@@ -132,6 +132,7 @@ impl Session {
         (sharing.foreign_parts, sharing.unclean) = (Foreign::attached(&sharing.leftovers), false);
         sharing.used_by = link.used_by.and(self.entry.handle.id());
         std::mem::swap(&mut sharing.prepared, &mut link.prepared);
+        sharing.prepared.look_for_left();
         sharing.last_prepared = 0;
         (sharing.last_connection, sharing.fresh) = (link.server.id, false);
         std::mem::swap(&mut self.server, &mut link.server);

@@ -169,10 +169,13 @@ impl Session {
         if sharing.offered {
             self.worker.shared.registry.withdraw(self.entry.handle.id());
         }
+        if !sharing.statements.is_empty() {
+            sharing.statements.clear();
+            self.worker.shared.statements.client_gone();
+        }
         let kept = sharing.pins.why().without(PinReason::SessionMode.into());
         let clean = kept.is_empty() && sharing.rebase.is_none() && !sharing.unclean;
         if is_about_client(reason) && sharing.is_attached() && clean {
-            sharing.statements.clear();
             sharing.prepared.close_all_left();
             self.give_back(Instant::now());
         } else {

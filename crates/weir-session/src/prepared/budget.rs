@@ -26,14 +26,16 @@ pub struct StatementBudget {
     /// And how many they have.
     beyond: AtomicUsize,
     connections: AtomicUsize,
+    /// Clients that have gone and had statements of their own.
+    gone: AtomicUsize,
 }
 
 impl StatementBudget {
     /// For so many statements in all, on at most so many connections.
     pub fn new(statements: u32, max_connections: u32) -> Self {
         let (floor, room) = divided(statements, max_connections);
-        let (beyond, connections) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { floor: AtomicUsize::new(floor), room: AtomicUsize::new(room), beyond, connections }
+        let [beyond, connections, gone] = [0; 3].map(AtomicUsize::new);
+        Self { floor: AtomicUsize::new(floor), room: AtomicUsize::new(room), beyond, connections, gone }
     }
 
     /// Other limits hold from now on. Connections that have more give it up as they are used.
@@ -41,6 +43,11 @@ impl StatementBudget {
         let (floor, room) = divided(statements, max_connections);
         self.floor.store(floor, Ordering::Relaxed);
         self.room.store(room, Ordering::Relaxed);
+    }
+
+    /// A client has gone whose statements are closed by now: connections may have some that nobody will execute again.
+    pub fn client_gone(&self) {
+        self.gone.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes so many of the room, if so many are left.
@@ -112,6 +119,12 @@ impl Share {
             self.budget.beyond.fetch_sub(self.beyond - beyond, Ordering::Relaxed);
         }
         self.beyond = beyond;
+    }
+
+    /// How many clients have gone so far.
+    #[inline]
+    pub fn gone(&self) -> usize {
+        self.budget.gone.load(Ordering::Relaxed)
     }
 
     /// How many it has too many: the room is full, and it has more of it than its part.

@@ -42,6 +42,12 @@ pub struct ServerStatements {
     unseen: Range<u64>,
     /// How many of the entries are bound.
     bound: usize,
+    /// How many are a client's alone.
+    owned: usize,
+    /// How many clients had gone when all were last begun to be looked at for them.
+    gone: usize,
+    /// All are being looked at.
+    looks: bool,
     /// Of no more use; the server still has them.
     to_close: Vec<u32>,
     /// Another is about to be prepared.
@@ -76,6 +82,9 @@ impl ServerStatements {
             clock: 0,
             unseen: 0..0,
             bound: 0,
+            owned: 0,
+            gone: 0,
+            looks: false,
             to_close: Vec::new(),
             coming: false,
             share: None,
@@ -159,8 +168,29 @@ impl ServerStatements {
         }
     }
 
+    /// The connection is taken out of the pool. If clients have gone since all its statements were looked at, a few are: those that
+    /// these have left are closed, also where nobody prepares any more.
+    #[inline]
+    pub fn look_for_left(&mut self) {
+        let gone = self.share.as_ref().map_or(0, Share::gone);
+        if self.looks || gone != self.gone {
+            self.look(gone);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, gone: usize) {
+        if !self.looks {
+            (self.gone, self.unseen) = (gone, 0..self.clock);
+        }
+        self.looks = self.owned > 0 && !self.close_left(LOOKED_AT);
+    }
+
     /// The client goes: what was its alone, and closed by now, is closed here.
     pub fn close_all_left(&mut self) {
+        if self.owned == 0 {
+            return;
+        }
         self.unseen = 0..self.clock;
         self.close_left(usize::MAX);
     }
@@ -181,6 +211,7 @@ impl ServerStatements {
         self.coming = false;
         let used = if key.is_bound() { HELD } else { self.clock };
         self.entries.insert(key.clone(), Entry { server_id, used, types: None });
+        self.owned += usize::from(key.is_owned());
         if key.is_bound() {
             self.bound += 1;
         } else {
@@ -201,6 +232,7 @@ impl ServerStatements {
     pub fn close(&mut self, key: &Arc<PreparedKey>) {
         let Some(entry) = self.entries.remove(key) else { return };
         self.bound -= usize::from(key.is_bound());
+        self.owned -= usize::from(key.is_owned());
         self.order.remove(&entry.used);
         self.to_close.push(entry.server_id);
     }
@@ -217,7 +249,7 @@ impl ServerStatements {
         self.entries.clear();
         self.order.clear();
         self.to_close.clear();
-        (self.bound, self.coming) = (0, false);
+        (self.bound, self.owned, self.coming) = (0, 0, false);
         self.level();
     }
 
@@ -246,8 +278,8 @@ impl ServerStatements {
         key.is_some()
     }
 
-    /// Closes those that clients have left among so many that are looked at, all in turn.
-    fn close_left(&mut self, looked_at: usize) {
+    /// Closes those that clients have left among so many that are looked at, all in turn. True: these were the last of a round.
+    fn close_left(&mut self, looked_at: usize) -> bool {
         let (mut left, mut looked) = (Vec::new(), 0);
         for (used, key) in self.order.range(self.unseen.clone()).take(looked_at) {
             (self.unseen.start, looked) = (used + 1, looked + 1);
@@ -255,11 +287,13 @@ impl ServerStatements {
                 left.push(Arc::clone(key));
             }
         }
-        if looked < looked_at {
+        let is_last = looked < looked_at;
+        if is_last {
             self.unseen = 0..self.clock;
         }
         for key in &left {
             self.close(key);
         }
+        is_last
     }
 }

@@ -385,3 +385,29 @@ fn p40_what_clients_have_left_of_their_own_is_closed_in_turn() {
     server.close_all_left();
     assert_eq!(server.id(&key("shared")), Some(1));
 }
+
+#[test]
+fn p40_what_clients_have_left_is_closed_where_nobody_prepares_any_more() {
+    let budget = Arc::new(StatementBudget::new(1000, 1));
+    let mut server = ServerStatements::new(&budget, 0);
+    let (mut stays, mut goes) = (ClientStatements::default(), ClientStatements::default());
+    for n in 0..20 {
+        for (client, owner) in [(&mut stays, 1), (&mut goes, 2)] {
+            let id = client.add(owned(&n.to_string(), owner), 0, 99).unwrap();
+            let key = client.get(id).unwrap().key().clone();
+            server.prepared(key, 100 * owner + id);
+        }
+    }
+    server.look_for_left();
+    assert!(server.take_to_close().is_empty(), "nobody has gone");
+    drop(goes);
+    budget.client_gone();
+    let mut closed = Vec::new();
+    for _ in 0..11 {
+        server.look_for_left();
+        closed.extend(server.take_to_close());
+    }
+    closed.sort_unstable();
+    assert_eq!(closed, (201..=220).collect::<Vec<_>>());
+    assert_eq!(server.len(), 20);
+}

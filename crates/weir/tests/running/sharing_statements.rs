@@ -410,3 +410,26 @@ async fn a_statement_of_very_many_parameters_is_prepared_anew() {
         one.run("COMMIT").await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn p40_statements_of_clients_that_have_gone_are_closed_where_nobody_prepares() {
+    // Its own, for the prepared statements of a server are counted together. MariaDB's are for whoever prepares the same.
+    let server = Server::start(Flavor::MySql).unwrap();
+    database(&server, "sh_left", &[]).await;
+    let weir = sharing(&server, 2, "", "");
+    let mut admin = app(server.addr()).connect().await.unwrap();
+    let [mut stays, mut goes] = clients(&weir, "sh_left").await;
+    let id = stays.prepare("SELECT CAST(7 AS SIGNED)").await.unwrap().id;
+    for i in 0..40 {
+        goes.prepare(&format!("SELECT {i}, ?")).await.unwrap();
+    }
+    let count = async |admin: &mut Client| row(admin, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").await;
+    assert_eq!(count(&mut admin).await, "Prepared_stmt_count|41");
+    goes.quit().await.unwrap();
+    until("they are closed", async || {
+        turn(&mut stays).await;
+        (count(&mut admin).await == "Prepared_stmt_count|1").then_some(())
+    })
+    .await;
+    assert_eq!(number(&execute(&mut stays, id, &[], true).await), 7);
+}
