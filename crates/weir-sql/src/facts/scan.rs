@@ -15,6 +15,8 @@ pub(super) enum Declares {
     Nothing,
     /// CREATE TABLE ... SELECT.
     UntilQuery,
+    /// LOAD DATA ... SET c = f(@v).
+    UntilSet,
     All,
 }
 
@@ -145,6 +147,9 @@ impl Scan {
         }
         match keyword {
             Some(Keyword::Select) => self.begins_query(),
+            Some(Keyword::Set) if self.declares == Declares::UntilSet && self.is_set_of_load(cursor) => {
+                self.declares = Declares::Nothing;
+            }
             Some(Keyword::Values) => {
                 if cursor.peek().is_some_and(|t| cursor.text(t).eq_ignore_ascii_case(b"row")) {
                     self.begins_query();
@@ -161,6 +166,15 @@ impl Scan {
             }
             None => self.table_of_leftovers(text),
         }
+    }
+
+    /// Behind SET of `CHARACTER SET utf8mb4` stands no assignment.
+    fn is_set_of_load(&self, cursor: &Cursor<'_>) -> bool {
+        let charset = |t: Token| {
+            let text = cursor.text(t);
+            text.eq_ignore_ascii_case(b"character") || text.eq_ignore_ascii_case(b"char")
+        };
+        !self.before[1].is_some_and(charset)
     }
 
     fn begins_query(&mut self) {

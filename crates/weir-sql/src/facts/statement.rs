@@ -423,7 +423,7 @@ fn define(walk: &mut Walk<'_>, one: &mut One) {
 }
 
 fn load(walk: &mut Walk<'_>, one: &mut One) {
-    walk.scan.declares = Declares::All;
+    walk.scan.declares = Declares::UntilSet;
     if walk.is_word(b"index") {
         return one.commits();
     }
