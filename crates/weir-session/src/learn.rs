@@ -32,6 +32,10 @@ impl State {
             let known_before = self.clone();
             for effect in statement.effects {
                 pins = pins.union(self.apply(effect, outcome, memory, &known_before));
+                if matches!(effect, Effect::Schema(_)) && !outcome.is_ok() && statement.may_begin {
+                    // One of several statements: another may have failed.
+                    self.set_schema(Schema::Unknown);
+                }
             }
         }
         if !statement.temporary {

@@ -135,6 +135,12 @@ fn schemas_follow_use_reports_and_doubt() {
     state.learn(&statement(&[Effect::Schema(b"a")]), OK, &[], &memory);
     state.learn(&statement(&[Effect::Schema(b"gone")]), ERR, &[], &memory);
     assert_eq!(state.schema(), &Schema::Known(b"a"[..].into()));
+    // Of several statements another may have failed.
+    let several = Statement { may_begin: true, ..statement(&[Effect::Schema(b"c")]) };
+    state.learn(&several, ERR, &[], &memory);
+    assert_eq!(state.schema(), &Schema::Unknown);
+    state.learn(&several, ERR, &[Change::Schema(b"c")], &memory);
+    assert_eq!(state.schema(), &Schema::Known(b"c"[..].into()));
     state.learn(&Statement::PLAIN, OK, &[Change::Schema(b"b")], &memory);
     assert_eq!(state.schema(), &Schema::Known(b"b"[..].into()));
     state.learn(&statement(&[Effect::SchemaUnknown]), OK, &[], &memory);
