@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::task::Context;
 use weir_model::ServerFamily;
 use weir_policy::Turn;
-use weir_session::{ClientStatement, Needs, PinReason, PreparedKey, Refusal, ServerStatements};
-use weir_sql::{Facts, LexMode};
+use weir_session::{ClientStatement, Needs, PinReason, PreparedKey, Refusal, ServerStatements, Variable};
+use weir_sql::{CharsetClass, Facts, LexMode};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::execute::Execute;
 use weir_wire::frame::put_packet;
@@ -409,6 +409,15 @@ impl Session {
     }
 }
 
+/// How the server read a text when it was prepared, if that is known.
+fn then(key: &PreparedKey, now: LexMode) -> Option<LexMode> {
+    let modes = key.value(Variable::SQL_MODE)??;
+    let has = |name: &[u8]| modes.split(|b| *b == b',').any(|mode| mode.eq_ignore_ascii_case(name));
+    let charset = CharsetClass::from_name(key.value(Variable::CHARACTER_SET_CLIENT)??);
+    let ansi_quotes = has(b"ANSI_QUOTES");
+    Some(LexMode { ansi_quotes, no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"), charset, ..now })
+}
+
 impl Sharing {
     /// The attached connection has prepared a statement.
     pub(crate) fn has_prepared(&mut self, key: Arc<PreparedKey>, id: u32) {
@@ -431,16 +440,16 @@ impl Sharing {
     pub fn doing_prepared(&mut self, mode: LexMode) -> Doing {
         let id = self.executing.unwrap_or(0);
         if let Some((read_as, doing)) = self.plain.get(&id)
-            && *read_as == mode
+            && read_as.is_none_or(|read_as| read_as == mode)
             && let Some(doing) = doing.plain()
         {
             return doing;
         }
         let Ok(statement) = self.statements.get(id) else { return Doing::Command(com::SLEEP) };
-        let sql = statement.key().text();
-        let doing = Doing::of_text(sql, Facts::of(sql, mode, false));
+        let (sql, then) = (statement.key().text(), then(statement.key(), mode));
+        let doing = Doing::of_text(sql, Facts::of(sql, then.unwrap_or(mode), false));
         if let Some(plain) = doing.plain() {
-            self.plain.insert(id, (mode, plain));
+            self.plain.insert(id, (then.is_none().then_some(mode), plain));
         }
         doing
     }

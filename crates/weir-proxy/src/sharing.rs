@@ -113,8 +113,8 @@ pub(crate) struct Sharing {
     pub attached_at: Option<Instant>,
     /// What their next executions are refused with.
     pub untold: Untold,
-    /// What executions of the client's statements are, by its ids, and how the text was read.
-    pub plain: HashMap<u32, (LexMode, Doing), foldhash::fast::RandomState>,
+    /// What executions of the client's statements are, by its ids, and how the text was read, where that may be otherwise next time.
+    pub plain: HashMap<u32, (Option<LexMode>, Doing), foldhash::fast::RandomState>,
 }
 
 /// A place in the pool's queue.

@@ -106,6 +106,11 @@ impl PreparedKey {
         &self.text
     }
 
+    /// What a variable that counted was. `None`: it does not, or that is not known ([`Self::bound`]).
+    pub fn value(&self, v: Variable) -> Option<Option<&[u8]>> {
+        self.values.iter().find(|(known, _)| *known == v).map(|(_, value)| value.as_deref())
+    }
+
     /// Whether the text is read in this state as it was when the client prepared it. Not so one of [`Self::bound`].
     pub fn is_read_alike(&self, now: &State) -> bool {
         self.schema == *now.schema() && self.values.iter().all(|(v, value)| now.value(*v) == Some(value))

@@ -260,3 +260,23 @@ async fn p31_p32_what_is_hidden_behind_a_change_of_mode_keeps_the_connection() {
         assert_eq!(row(&mut one, "/*weir: fresh*/ SELECT COUNT(*) FROM x").await, "0", "{flavor:?}");
     }
 }
+
+/// What a server read when it prepared a text counts, however texts are read now.
+#[tokio::test]
+async fn p31_p41_a_lock_that_was_prepared_in_another_mode_keeps_the_connection() {
+    for (flavor, server) in &both() {
+        database(server, "sh_slash", &[]).await;
+        let weir = sharing(server, 4, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_slash").await;
+        one.run("SET sql_mode = 'NO_BACKSLASH_ESCAPES'").await.unwrap();
+        let id = one.prepare("SELECT 'a\\', GET_LOCK('sh_slash', 0) -- '").await.unwrap().id;
+        one.run("SET sql_mode = ''").await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(execute(&mut one, id, &[], true).await.rows().count(), 1, "{flavor:?}");
+            pinned(&mut one, "user_lock", "the lock").await;
+            assert_eq!(row(&mut two, "SELECT IS_FREE_LOCK('sh_slash')").await, "0", "{flavor:?}");
+            one.run("DO RELEASE_ALL_LOCKS()").await.unwrap();
+            free(&mut one, "the lock").await;
+        }
+    }
+}
