@@ -28,6 +28,8 @@ pub enum PacketError {
 pub struct PacketStream {
     stream: Stream,
     held: Vec<u8>,
+    /// Packets that go with the next one.
+    unsent: Vec<u8>,
     limit: usize,
     seq: u8,
 }
@@ -35,7 +37,7 @@ pub struct PacketStream {
 impl PacketStream {
     /// `limit` bounds the bytes held for the peer; `early` are bytes that were already read.
     pub fn new(stream: Stream, early: Vec<u8>, limit: usize) -> Self {
-        Self { stream, held: early, limit, seq: 0 }
+        Self { stream, held: early, unsent: Vec::new(), limit, seq: 0 }
     }
 
     pub fn stream(&self) -> &Stream {
@@ -57,9 +59,9 @@ impl PacketStream {
     where
         F: Future<Output = Result<Stream, E>>,
     {
-        let Self { stream, held, limit, seq } = self;
+        let Self { stream, held, unsent, limit, seq } = self;
         let stream = upgrade(stream, held).await?;
-        Ok(Self { stream, held: Vec::new(), limit, seq })
+        Ok(Self { stream, held: Vec::new(), unsent, limit, seq })
     }
 
     /// Reads one packet; it must carry the sequence id that is due.
@@ -113,11 +115,18 @@ impl PacketStream {
         self.held.drain(..n.min(self.held.len()));
     }
 
-    /// Sends one payload with the sequence id that is due.
+    /// Sends one payload with the sequence id that is due, behind those that were put ahead of it.
     pub async fn write(&mut self, payload: &[u8]) -> io::Result<()> {
-        let mut out = Vec::with_capacity(payload.len() + weir_wire::HEADER);
-        self.seq = put_packet(&mut out, self.seq, payload);
+        self.put(payload);
+        let out = std::mem::take(&mut self.unsent);
         write_all(&mut self.stream, &out).await
+    }
+
+    /// The same, but it waits for the next [`Self::write`], which must come before the peer is to answer: two packets of which the
+    /// peer answers the second only wake it once.
+    pub fn put(&mut self, payload: &[u8]) {
+        self.unsent.reserve(payload.len() + weir_wire::HEADER);
+        self.seq = put_packet(&mut self.unsent, self.seq, payload);
     }
 
     /// Sends the first bytes of the connection, which are packets already; the next sequence id is `seq`.

@@ -158,17 +158,16 @@ pub(crate) async fn authenticate(
     let (mut exchange, mut step) = ClientExchange::start(config, offer.plugin, offer.response);
     let proof = loop {
         step = match step {
-            Step::Send { payload, then } => {
+            Step::Send { payload, then: Then::Await } => {
                 packets.write(&payload).await.map_err(|_| AuthFailure::Abandoned)?;
-                match then {
-                    Then::Await => {
-                        let reply = packets.read().await.map_err(abandoned)?;
-                        let step;
-                        (exchange, step) = judge(shared, exchange, reply).await?;
-                        step
-                    }
-                    Then::Continue => exchange.resume(),
-                }
+                let reply = packets.read().await.map_err(abandoned)?;
+                let step;
+                (exchange, step) = judge(shared, exchange, reply).await?;
+                step
+            }
+            Step::Send { payload, then: Then::Continue } => {
+                packets.put(&payload);
+                exchange.resume()
             }
             Step::Proven(proof) => break proof,
             Step::Refused(failure) => return Err(failure),
