@@ -109,12 +109,6 @@ impl HistogramSnapshot {
         }
     }
 
-    /// Counts one duration, in nanoseconds.
-    pub(crate) fn record(&mut self, ns: u64) {
-        self.add_bucket(bucket_of(ns), 1);
-        self.add_sum(ns);
-    }
-
     pub(crate) fn add_sum(&mut self, ns: u64) {
         self.sum_ns = self.sum_ns.wrapping_add(ns);
     }
@@ -147,19 +141,6 @@ impl HistogramSnapshot {
         u64::MAX
     }
 
-    /// The upper end of the bucket of what is left when the slowest tenth is left out, and one at least; `None` if nothing is left.
-    pub(crate) fn usual(&self) -> Option<u64> {
-        let slow = self.count().div_ceil(10).max(1);
-        let mut seen = 0;
-        for (bucket, n) in self.buckets.iter().enumerate().rev() {
-            seen += n;
-            if seen > slow {
-                return Some(upper_ns(bucket));
-            }
-        }
-        None
-    }
-
     /// What was counted since `earlier`, which was read from the same histograms.
     pub fn since(&self, earlier: &Self) -> Self {
         let buckets = self.buckets.iter().zip(&earlier.buckets).map(|(now, then)| now.saturating_sub(*then));
@@ -188,7 +169,7 @@ impl HistogramSnapshot {
 }
 
 #[inline]
-fn bucket_of(ns: u64) -> usize {
+pub(crate) fn bucket_of(ns: u64) -> usize {
     let exp = 63 - (ns | 1).leading_zeros();
     if exp < MIN_EXP {
         0
@@ -201,7 +182,7 @@ fn bucket_of(ns: u64) -> usize {
 }
 
 /// The greatest duration that falls into this bucket.
-fn upper_ns(bucket: usize) -> u64 {
+pub(crate) fn upper_ns(bucket: usize) -> u64 {
     if bucket == 0 {
         return (1 << MIN_EXP) - 1;
     }

@@ -10,7 +10,6 @@ use super::call::{Call, PlainCall, Source};
 use super::spread::Spread;
 use super::sums::{REASONS, Sums};
 use crate::counter::Counter;
-use crate::histogram::HistogramSnapshot;
 
 /// Bytes of a digest's text that are kept. Nearly all are shorter; the id is that of the whole.
 const TEXT_MAX: usize = 4096;
@@ -222,11 +221,7 @@ impl Counts {
 
     /// What the server takes at most for such a statement, as a rule, one that has just taken it so long included.
     pub fn usual_ns(&self, server_ns: u64) -> Option<u64> {
-        let mut all = HistogramSnapshot::default();
-        self.both.add_to(&mut all);
-        self.server.add_to(&mut all);
-        all.record(server_ns);
-        all.usual()
+        Spread::usual([&self.both, &self.server], server_ns)
     }
 
     fn held(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::counter::Counter;
-use crate::histogram::{HistogramSnapshot, MAX_EXP, MIN_EXP, SUBS, Timing};
+use crate::histogram::{HistogramSnapshot, MAX_EXP, MIN_EXP, SUBS, Timing, bucket_of, upper_ns};
 
 /// Powers of two that share a piece of memory.
 const OCTAVES: usize = 2;
@@ -45,6 +45,41 @@ impl Spread {
         }
         sum.add_bucket(1 + PIECES * BUCKETS, self.above.get());
         sum.add_sum(self.sum_ns.get());
+    }
+
+    /// Of all these and one more: the upper end of the bucket of what is left when the slowest tenth is left out, and one at least; `None`
+    /// if nothing is left. Only pieces that there are are looked at.
+    pub fn usual(spreads: [&Self; 2], one: u64) -> Option<u64> {
+        let one = bucket_of(one);
+        let count = spreads.iter().map(|spread| spread.count()).sum::<u64>() + 1;
+        let slow = count.div_ceil(10);
+        let last = 1 + PIECES * BUCKETS;
+        let mut seen = spreads.iter().map(|spread| spread.above.get()).sum::<u64>() + u64::from(one == last);
+        if seen > slow {
+            return Some(upper_ns(last));
+        }
+        for at in (0..PIECES).rev() {
+            let pieces = spreads.map(|spread| spread.pieces.get(at).and_then(OnceLock::get));
+            let first = 1 + at * BUCKETS;
+            let is_here = (first..first + BUCKETS).contains(&one);
+            if !is_here && pieces.iter().all(Option::is_none) {
+                continue;
+            }
+            for bucket in (0..BUCKETS).rev() {
+                let counted = pieces.iter().flatten().filter_map(|piece| piece.get(bucket));
+                seen += counted.map(Counter::get).sum::<u64>() + u64::from(first + bucket == one);
+                if seen > slow {
+                    return Some(upper_ns(first + bucket));
+                }
+            }
+        }
+        (count > slow).then(|| upper_ns(0))
+    }
+
+    fn count(&self) -> u64 {
+        let pieces = self.pieces.iter().filter_map(OnceLock::get);
+        let counted = pieces.map(|piece| piece.iter().map(Counter::get).sum::<u64>());
+        self.below.get() + self.above.get() + counted.sum::<u64>()
     }
 
     pub fn sum_ns(&self) -> u64 {

@@ -72,6 +72,12 @@ fn what_a_statement_usually_takes_leaves_the_slowest_out() {
     // Answers from the cache say nothing about the server.
     desk.count(1, &Call { source: Source::Hit, server_ns: 0, ..call(MS) });
     near(usual(&desk, 2_300 * MS), 1_000 * MS);
+    // The shortest and the longest that are told apart.
+    let other = desk.slot(2, "app");
+    desk.count(2, &Call { server_ns: 100, ..call(100) });
+    assert_eq!((desk.writer.usual_ns(other, 50), desk.writer.usual_ns(other, MS)), (Some(1023), Some(1023)));
+    (0..4).for_each(|_| desk.count(2, &Call { server_ns: 1 << 50, ..call(1 << 50) }));
+    assert_eq!(desk.writer.usual_ns(other, MS), Some(u64::MAX));
     desk.table.empty();
     assert_eq!(desk.writer.usual_ns(slot, 300 * MS), None);
 }
