@@ -157,7 +157,7 @@ async fn prepare(session: &mut Session, text: &[u8]) -> Result<(Answer, bool), T
     session.server = server;
     match first {
         // Whose the connection stays, its next statement would meet it.
-        Some(First::Answer(Ok(_))) if stray && session.is_kept() => Err(session.leave_to_stray_kill()),
+        Some(First::Answer(Ok(_))) if stray => Err(session.leave_to_stray_kill()),
         Some(First::Answer(answer)) => Ok((answer?, interrupted)),
         Some(First::Exit(exit)) => {
             if !matches!(exit, Exit::Tell(CloseReason::ServerTimeout, _)) {
@@ -236,11 +236,6 @@ async fn take(
 }
 
 impl Session {
-    /// Whether something of the session keeps its connection.
-    fn is_kept(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| !sharing.pins.is_free())
-    }
-
     /// Gives up the connection that a KILL may still come to. Where another can take its place, its session goes on.
     fn leave_to_stray_kill(&mut self) -> Trouble {
         let server = self.server_kind();

@@ -174,7 +174,7 @@ impl Session {
             self.worker.shared.statements.client_gone();
         }
         let kept = sharing.pins.why().without(PinReason::SessionMode.into());
-        let clean = kept.is_empty() && sharing.rebase.is_none() && !sharing.unclean;
+        let clean = kept.is_empty() && sharing.rebase.is_none() && !sharing.must_clean();
         if is_about_client(reason) && sharing.is_attached() && clean {
             sharing.prepared.close_all_left();
             self.give_back(Instant::now());
@@ -210,11 +210,14 @@ impl Sharing {
         self.pins.why().without(COURTESY).is_empty()
     }
 
-    /// Whether another connection can take the place of the attached one, and nothing of the session is lost.
+    /// Whether another connection can take the place of the attached one, and nothing of the session is lost. An id that only
+    /// the attached one knows would be: another's would be read in its place.
     pub fn is_replaceable(&self) -> bool {
         const MOVES: PinSet =
             PinSet::of(&[PinReason::SessionMode, PinReason::FoundRows, PinReason::RowCount]);
-        self.wanted.is_known() && self.pins.why().without(MOVES).is_empty()
+        self.wanted.is_known()
+            && self.pins.why().without(MOVES).is_empty()
+            && self.leftovers.owes() == Reads::NONE
     }
 
     /// It has no connection any more that it could keep.

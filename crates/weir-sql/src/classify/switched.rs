@@ -1,7 +1,7 @@
 //! Whether a statement changes how the server reads the text behind it in the same packet.
 
 use super::Cursor;
-use crate::facts::{ClientCharset, Effect, Facts, Scope, Value};
+use crate::facts::{ClientCharset, Effect, Facts, Pin, Scope, Value};
 use crate::{Keyword, LexMode};
 
 /// The bytes that are read otherwise from now on.
@@ -45,7 +45,11 @@ impl Remainder {
 impl Switched {
     fn by(statement: &[u8], mode: LexMode) -> Self {
         let mut switched = Self::default();
-        for effect in Facts::of(statement, mode, false).effects(statement) {
+        let facts = Facts::of(statement, mode, false);
+        if facts.pins.contains(Pin::Unknown) {
+            return Self { backslashes: true, double_quotes: true, high: true };
+        }
+        for effect in facts.effects(statement) {
             let charset = effect.client_charset();
             switched.high |= charset.is_some_and(|of| of != ClientCharset::Named(mode.charset));
             let Effect::Variable { name, scope: Scope::Session | Scope::Unnamed, value } = effect else {

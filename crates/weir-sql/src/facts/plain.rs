@@ -44,7 +44,7 @@ impl Facts {
             reads: LeftoverSet::EMPTY,
             keeps,
             rows_found,
-            opens_tables: !matches!(plain, Plain::Select { uses_table: false, .. }),
+            opens_tables: !matches!(plain, Plain::Select { names_table: false, .. }),
             pins: PinSet::EMPTY,
             ends: PinSet::EMPTY,
             fresh: false,

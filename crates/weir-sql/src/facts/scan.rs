@@ -38,7 +38,7 @@ pub(super) struct Scan {
     pub(super) reads: LeftoverSet,
     pub(super) reads_variable: bool,
     pub(super) computes_variable: bool,
-    /// `FROM` a table other than DUAL stands somewhere, or TABLE.
+    /// Something other than DUAL stands behind a `FROM`, or TABLE somewhere.
     pub(super) names_table: bool,
 }
 
@@ -63,6 +63,8 @@ impl Scan {
 
     /// The cursor stands behind the token.
     pub(super) fn see(&mut self, cursor: &mut Cursor<'_>, token: Token) {
+        // Also where a parenthesis stands before it, or the table of a function.
+        self.names_table |= self.keyword == Some(Keyword::From) && !is_dual(cursor, token);
         let mut keyword = None;
         match token.kind {
             TokenKind::Operator => self.operator(cursor, token),
@@ -71,7 +73,7 @@ impl Scan {
                 self.word(cursor, token, keyword);
             }
             TokenKind::QuotedIdent => {
-                self.behind_from(true);
+                self.uses_table |= self.is_behind_from();
                 self.table_of_leftovers(unquoted(cursor.text(token)));
             }
             TokenKind::Name => {
@@ -140,7 +142,9 @@ impl Scan {
 
     fn word(&mut self, cursor: &mut Cursor<'_>, token: Token, keyword: Option<Keyword>) {
         let text = cursor.text(token);
-        self.behind_from(!text.eq_ignore_ascii_case(b"dual"));
+        if self.is_behind_from() {
+            self.uses_table |= !is_dual(cursor, token);
+        }
         self.names_table |= keyword == Some(Keyword::Table);
         if let Some(keyword) = keyword {
             self.shape.word(keyword, self.depth == 0);
@@ -191,12 +195,9 @@ impl Scan {
         self.table_of_leftovers(text);
     }
 
-    /// A name; `is_table`: that of one, if it stands behind FROM.
-    fn behind_from(&mut self, is_table: bool) {
-        if is_table && self.keyword == Some(Keyword::From) {
-            self.names_table = true;
-            self.uses_table |= self.depth == 0;
-        }
+    /// Whether the name of a table comes, outside of parentheses.
+    fn is_behind_from(&self) -> bool {
+        self.depth == 0 && self.keyword == Some(Keyword::From)
     }
 
     fn is_behind_percent(&self, cursor: &Cursor<'_>) -> bool {
@@ -234,6 +235,10 @@ fn read_by_function(name: &[u8]) -> Option<Leftover> {
         (b"ps_current_thread_id", Leftover::ConnectionId),
     ];
     FUNCTIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, leftover)| *leftover)
+}
+
+fn is_dual(cursor: &Cursor<'_>, token: Token) -> bool {
+    token.kind == TokenKind::Word && cursor.text(token).eq_ignore_ascii_case(b"dual")
 }
 
 /// Whether a `@@word` is the scope of the server's own value.

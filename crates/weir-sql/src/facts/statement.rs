@@ -331,6 +331,8 @@ fn show(walk: &mut Walk<'_>, one: &mut One) {
 
 /// EXPLAIN of anything but a query is refused where nothing may be written, though it writes nothing.
 fn explain(walk: &mut Walk<'_>, one: &mut One) {
+    // That of DESCRIBE, and of a statement that writes, stands behind no FROM.
+    walk.scan.names_table = true;
     while let Some(token) = walk.peek() {
         if let Some(keyword) = walk.cursor.keyword(token) {
             use Keyword as K;

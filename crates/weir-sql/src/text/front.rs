@@ -9,7 +9,7 @@ use crate::{Keyword, LexMode, Lexer, Token, TokenKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plain {
     /// A SELECT whose rows are sent as they are found; MariaDB may find none for one with an aggregate function.
-    Select { uses_table: bool, has_aggregate: bool },
+    Select { uses_table: bool, names_table: bool, has_aggregate: bool },
     /// INSERT and REPLACE, without a query.
     Insert,
     /// UPDATE and DELETE.
@@ -32,6 +32,8 @@ pub(super) struct Front {
     /// FROM was the last token.
     is_behind_from: bool,
     uses_table: bool,
+    /// Something stands behind a FROM.
+    names_table: bool,
     /// The first word.
     leading: Option<Keyword>,
 }
@@ -45,7 +47,8 @@ impl Front {
             // Without a group there is one row of aggregates, whatever was found.
             K::Select if self.has_aggregate && self.marks.has(Marks::GROUP) => None,
             K::Select if !self.marks.has(special | Marks::INTO | Marks::UPDATE) => {
-                Some(Plain::Select { uses_table: self.uses_table, has_aggregate: self.has_aggregate })
+                let Self { uses_table, names_table, has_aggregate, .. } = *self;
+                Some(Plain::Select { uses_table, names_table, has_aggregate })
             }
             K::Insert | K::Replace if !self.marks.has(special | Marks::LIMIT) => Some(Plain::Insert),
             K::Update | K::Delete if !self.marks.has(special) => Some(Plain::Modify),
@@ -60,6 +63,7 @@ impl Front {
             *place = token;
         }
         self.count += 1;
+        self.names_table |= self.is_behind_from;
         match token.kind {
             TokenKind::Word => self.word(token),
             TokenKind::Operator => self.operator(token, room, lexer),

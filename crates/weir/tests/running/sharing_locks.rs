@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::api_kit::told;
-use crate::cache_kit::ALL;
+use crate::cache_kit::{ALL, change};
 use crate::kit::*;
 use crate::sharing_kit::*;
 use command::Param;
@@ -212,6 +212,22 @@ async fn p43_a_transaction_that_a_lost_kill_may_still_meet_ends_with_a_word() {
         assert!(after.as_ref().map_or(true, |answer| answer.closed), "{flavor:?}: {after:?}");
         locked.end().await;
         assert_eq!(count(server, "sl_unknown").await, "0", "{flavor:?}");
+    }
+}
+
+/// Of several rows only that connection knows the first id: another's would be told in its place.
+#[tokio::test]
+async fn p43_an_id_that_only_the_lost_connection_knows_is_not_told_wrong() {
+    for (flavor, server) in &both() {
+        database(server, "sl_numbered", &TABLES).await;
+        let (relay, weir) = relayed(server).await;
+        change(server, "CREATE TABLE sl_numbered.n (n INT AUTO_INCREMENT PRIMARY KEY, v INT)").await;
+        let rows = "INSERT INTO n (v) VALUES (1), (2)";
+        let (mut one, id) = elsewhere(&weir, "sl_numbered", rows).await;
+        let mut locked = Locked::new(server, "sl_numbered").await;
+        let answer = killed_unheard((&relay, &weir), &mut one, id, &mut locked).await;
+        assert_eq!(answer.err().map(|err| err.code), Some(1158), "{flavor:?}: {answer:?}");
+        locked.end().await;
     }
 }
 

@@ -174,9 +174,15 @@ async fn p27_tables_that_are_kept_from_changes_until_a_commit_keep_the_connectio
         let mut admin = app(server.addr()).database("sh_defined").connect().await.unwrap();
         admin.run("SET lock_wait_timeout = 1").await.unwrap();
         one.run("SET autocommit = 0").await.unwrap();
-        let reads =
-            ["SELECT i FROM m", "SELECT (SELECT MAX(i) FROM m)", "SELECT nothing FROM n", "DELETE FROM m"];
-        for (sql, end) in reads.into_iter().zip(["COMMIT", "ROLLBACK", "COMMIT", "SET autocommit = 1"]) {
+        let reads = [
+            ("SELECT i FROM m", "COMMIT"),
+            ("SELECT i FROM (m)", "COMMIT"),
+            ("SELECT m.i FROM (n JOIN m ON n.i = m.i)", "ROLLBACK"),
+            ("SELECT (SELECT MAX(i) FROM m)", "ROLLBACK"),
+            ("SELECT nothing FROM n", "COMMIT"),
+            ("DELETE FROM m", "SET autocommit = 1"),
+        ];
+        for (sql, end) in reads {
             let wrong = one.query(sql).await.unwrap().err().map(|err| err.code);
             assert_eq!(wrong, sql.contains("nothing").then_some(1054), "{flavor:?} {sql}");
             one.run("SELECT 1").await.unwrap();
