@@ -46,7 +46,7 @@ pub struct Selection {
     /// Entries that the rule of this name had stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Entries of statements with this digest: its 16 hexadecimal digits, the first 4 or more of one that was counted, its text, or any statement that has it.
+    /// Entries of statements with this digest: its 16 hexadecimal digits, the first 8 or more of one that was counted, its text, or any statement that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// Entries of sessions in this schema, and those that read a table of it.

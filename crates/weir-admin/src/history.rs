@@ -144,10 +144,12 @@ pub struct Compared {
     /// added time first.
     pub slower: ComparedQueries,
     /// Those whose mean time was greater by that; the most time that was won first.
+    #[serde(default)]
     pub faster: ComparedQueries,
     /// Statements of which there are more in the same time, by a quarter and by five; the most added ones first.
     pub more_often: ComparedQueries,
     /// Those of which there were more by that; the most that stayed away first.
+    #[serde(default)]
     pub less_often: ComparedQueries,
     /// How many rows of each list were left out before those that are told.
     #[serde(default)]
@@ -186,10 +188,12 @@ pub struct ComparedQuery {
     /// Time that was added because the mean has grown.
     pub added_seconds: f64,
     /// Time that was won because the mean has fallen: by how much, times the statements of now.
+    #[serde(default)]
     pub won_seconds: f64,
     /// Statements beyond those that came in the same time then.
     pub added_calls: u64,
     /// Statements that are missing to those.
+    #[serde(default)]
     pub fewer_calls: u64,
 }
 

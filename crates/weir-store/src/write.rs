@@ -166,7 +166,7 @@ pub(crate) fn prune(
     Ok(more)
 }
 
-/// Removes digests and origins of which no minute tells. Returns how many.
+/// Removes digests and origins of which no minute tells. Returns how many have gone or are told to have been seen at another time.
 fn forget(transaction: &Transaction<'_>, keep: Option<Keep>) -> Result<usize, Trouble> {
     let ahead = keep.map(|keep| keep.until.saturating_add(1));
     let mut forgotten = 0;
@@ -179,7 +179,8 @@ fn forget(transaction: &Transaction<'_>, keep: Option<Keep>) -> Result<usize, Tr
             // in all minutes.
             for table in ["digest", "origin"] {
                 let text = format!("UPDATE {table} SET last_at = ?1 WHERE last_at > ?1");
-                transaction.prepare_cached(&text)?.execute(params![keep.until])?;
+                // Who remembers when they were seen must look again.
+                forgotten += transaction.prepare_cached(&text)?.execute(params![keep.until])?;
             }
             continue;
         }

@@ -66,7 +66,9 @@ fn hand_on(table: &mut InlineTable, goes: &dyn Fn(&str) -> bool) {
         if before_gone {
             kept.push_str(beside);
         } else {
-            let above = format!("{}{beside}{own}", std::mem::take(&mut kept));
+            // A comment ends with its line, though what came behind it stood on the line of what has gone.
+            let ends = if kept.is_empty() || own.starts_with('\n') { "" } else { "\n" };
+            let above = format!("{}{beside}{ends}{own}", std::mem::take(&mut kept));
             key.leaf_decor_mut().set_prefix(above);
         }
     }

@@ -352,6 +352,13 @@ fn comments_inside_of_a_table_stay_with_their_keys() {
     assert!(text.contains("# and from when on\n  soft_ttl = \"30m\", # softly\n}"), "{text}");
     let text = without(|cache| (cache.soft_ttl, cache.views) = (None, false));
     assert!(text.contains("# terms\n  ttl = \"1h\", # how long\n}"), "{text}");
+    // The key behind one that goes stands on its line, and must not come into the comment ahead of it.
+    let file =
+        format!("{head}cache = {{\n  ttl = \"1h\", # how long\n  soft_ttl = \"30m\", views = true,\n}}\n");
+    let mut new = rules(&file);
+    new[0].cache.as_mut().unwrap().soft_ttl = None;
+    let text = with(&file, &new, None);
+    assert!(text.contains("# how long\n views = true,\n}"), "{text}");
 
     let forms = [
         "cache = { ttl = \"1h\" }\n",

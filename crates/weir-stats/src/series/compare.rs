@@ -108,7 +108,7 @@ impl<K: Ord + Copy> Ranked<K> {
     fn add(&mut self, rank: u64, key: K) {
         self.count += 1;
         self.held.push((Reverse(rank), key));
-        if self.held.len() > 2 * self.most {
+        if self.held.len() > self.most.saturating_mul(2) {
             self.held.sort_unstable();
             self.held.truncate(self.most);
         }

@@ -15,15 +15,25 @@ pub struct RuleArgs {
 }
 
 /// The keys of `[[rule]]`. Their values are checked by the running Weir.
+/// Digits of a digest's id that a rule is made of: with fewer another digest may be meant by now.
+const LEAST_DIGITS: usize = 8;
+
+fn enough_of_an_id(text: &str) -> Result<String, String> {
+    match text.trim() {
+        few if few.len() < LEAST_DIGITS => Err(format!("give {LEAST_DIGITS} digits of the id or more")),
+        id => Ok(id.to_owned()),
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The rule, without a file")]
 pub struct RuleFlags {
     /// The name of the rule: unique, and shown everywhere
     #[arg(long, conflicts_with = "file")]
     name: Option<String>,
-    /// Match the statements with this digest: its id as `weir queries` shows it, or how that begins (4 digits or more); without --name the
+    /// Match the statements with this digest: its id as `weir queries` shows it, or how that begins (8 digits or more); without --name the
     /// rule is called digest-ID
-    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "match_digest"])]
+    #[arg(long, value_name = "ID", value_parser = enough_of_an_id, conflicts_with_all = ["file", "match_digest"])]
     from_digest: Option<String>,
     /// The session's current schema
     #[arg(long, value_name = "SCHEMA", conflicts_with = "file")]

@@ -64,10 +64,11 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
     };
     let lines = digests.advice();
     let bar = Bar::of(digests);
-    let mut statements = aim.ranked(&lines);
+    let watched = lines.len();
+    let mut statements = aim.ranked(lines);
     let all = statements.len();
     if asked.all != Some(true) {
-        statements.retain(|(_, best)| best.as_ref().is_some_and(|best| bar.is_met(best)));
+        statements.retain(|ranked| ranked.best.as_ref().is_some_and(|best| bar.is_met(best)));
     }
     let offset = asked.offset.unwrap_or(0);
     Ok(CacheAdvice {
@@ -79,13 +80,13 @@ pub fn cache(shared: &Shared, asked: &AdviceAsked) -> Result<CacheAdvice, ApiErr
             .iter()
             .skip(offset)
             .take(limit)
-            .map(|(line, _)| aim.advised(shared, line, &bar))
+            .map(|ranked| aim.advised(shared, &ranked.line, &bar))
             .collect(),
         least_seconds: seconds(bar.least_ns),
         least_hit_ratio: Bar::HIT_RATIO,
         server_seconds: seconds(bar.server_ns),
         observed_seconds: bar.observed.as_secs_f64(),
-        watched: lines.len(),
+        watched,
         memory: digests.advice_bytes() as u64,
     })
 }
@@ -104,7 +105,7 @@ pub fn worth(shared: &Shared) -> Option<Worth> {
     let bar = Bar::of(digests);
     let aim = Aim { ttl: None, stale: STALE / 100.0, user: None, schema: None };
     let mut worth = Worth { rules: 0, saved_seconds: 0.0, server_seconds: seconds(bar.server_ns) };
-    for (line, best) in aim.ranked(&digests.advice()) {
+    for Ranked { line, best } in aim.ranked(digests.advice()) {
         let Some(best) = best.filter(|best| bar.is_met(best)) else { continue };
         if !line.digest.is_cut && cached_by(shared, &line).is_none() {
             worth.rules += 1;
@@ -177,25 +178,35 @@ pub fn cache_of(shared: &Shared, id: &str) -> Result<AdvisedShown, ApiError> {
     Ok(AdvisedShown { all: shown, rows: lines.iter().map(row).collect() })
 }
 
+/// A line, and what is best for it.
+struct Ranked {
+    line: Box<Line>,
+    best: Option<Prediction>,
+}
+
 /// One line for each digest: a rule is for all who send it.
-fn by_digest(mut lines: Vec<&Line>) -> Vec<Line> {
-    lines.sort_by_key(|line| line.digest.id);
-    let same = lines.chunk_by(|a, b| a.digest.id == b.digest.id);
-    same.filter_map(|lines| merged(lines.iter().copied())).collect()
+fn by_digest(mut lines: Vec<Line>) -> Vec<Line> {
+    lines.sort_unstable_by_key(|line| line.digest.id);
+    lines.dedup_by(|line, first| {
+        let same = line.digest.id == first.digest.id;
+        if same && let Some(both) = merged([&*first, &*line]) {
+            *first = both;
+        }
+        same
+    });
+    lines
 }
 
 impl Aim {
     /// What it is about, a line for each digest, with what is best: what saves most first.
-    fn ranked(&self, lines: &[Line]) -> Vec<(Line, Option<Prediction>)> {
-        let selected: Vec<&Line> = lines.iter().filter(|line| self.is_about(line)).collect();
-        let with_best = |line| {
-            let best = self.best(&line);
-            (line, best)
-        };
-        let mut ranked: Vec<_> = by_digest(selected).into_iter().map(with_best).collect();
+    fn ranked(&self, mut lines: Vec<Line>) -> Vec<Ranked> {
+        // A line takes a kilobyte: none is copied.
+        lines.retain(|line| self.is_about(line));
+        let with_best = |line: Line| Ranked { best: self.best(&line), line: Box::new(line) };
+        let mut ranked: Vec<_> = by_digest(lines).into_iter().map(with_best).collect();
         // The ids make the order the same each time.
-        ranked.sort_by_cached_key(|(line, best)| {
-            (Reverse(best.map_or(0, |best: Prediction| best.saved_ns as u64)), line.digest.id)
+        ranked.sort_unstable_by_key(|Ranked { line, best }| {
+            (Reverse(best.map_or(0, |best| best.saved_ns as u64)), line.digest.id)
         });
         ranked
     }
@@ -205,18 +216,21 @@ impl Aim {
         is(&self.user, &line.origin.user) && is(&self.schema, &line.origin.schema)
     }
 
+    /// Those that are asked for.
+    fn among<'p>(&self, all: &'p [Prediction]) -> &'p [Prediction] {
+        match self.ttl {
+            Some(step) => all.get(step..=step).unwrap_or_default(),
+            None => all,
+        }
+    }
+
     fn best(&self, line: &Line) -> Option<Prediction> {
-        let all = line.predictions();
-        let among = match self.ttl {
-            Some(step) => all.get(step..=step)?,
-            None => &all,
-        };
-        best(among, self.stale).copied()
+        best(self.among(&line.predictions()), self.stale).copied()
     }
 
     fn advised(&self, shared: &Shared, line: &Line, bar: &Bar) -> Advised {
         let best = self.best(line);
-        let no_hit = || line.predictions().iter().all(|prediction| prediction.hits <= 0.0);
+        let no_hit = || self.among(&line.predictions()).iter().all(|prediction| prediction.hits <= 0.0);
         let not_worth = match &best {
             Some(best) => bar.lacks(best),
             None if no_hit() => Some(NotWorth::NoHits),

@@ -235,7 +235,7 @@ fn digest_id(shared: &Shared, text: &str) -> Result<u64, ApiError> {
         );
         ApiError::new(Code::UnknownDigest, text)
     };
-    match Named::of(text) {
+    match Named::to_change(text)? {
         Named::Else => Ok(meant(shared, text).id.0),
         Named::Id(id) => Ok(id.0),
         named => Ok(named.among(super::named::counted(shared).into_iter())?.ok_or_else(unknown)?.0),

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_admin::{EffectCounts, MeanTime, RuleEffect};
-use weir_model::rule::{Rule, RuleMatch};
+use weir_model::rule::{CacheMode, Rule, RuleMatch};
 use weir_proxy::Shared;
 use weir_stats::HistogramSnapshot;
 use weir_stats::digests::Sums;
@@ -20,6 +20,8 @@ pub struct Effects(Mutex<HashMap<String, Began>>);
 struct Began {
     at: SystemTime,
     matches: RuleMatch,
+    /// A rule that is only tried does nothing: what it serves begins anew.
+    mode: CacheMode,
     /// What its statements had cost by then; `None` where nobody knows.
     before: Option<Told>,
 }
@@ -37,20 +39,28 @@ struct Told {
 }
 
 impl Effects {
-    /// Takes note of rules that were just made, or match other statements than before, and of what these have cost by now. `is_known`:
-    /// whether that was before the rule.
+    /// Takes note of rules that were just made, or match other statements than before or in another mode, and of what these have cost by
+    /// now. `is_known`: whether that was before the rule.
     pub fn note(&self, shared: &Shared, is_known: bool) {
-        let rules = shared.rules();
-        let caching = |rule: &&Rule| rule.cache.is_some();
+        let new: Vec<Rule> = {
+            let mut all = self.0.lock();
+            let rules = shared.rules();
+            all.retain(|name, began| rules.iter().any(|rule| rule.name == *name && began.is_of(rule)));
+            let new = |rule: &&Rule| rule.cache.is_some() && !all.contains_key(&rule.name);
+            rules.iter().filter(new).cloned().collect()
+        };
+        // Nobody waits for the sums.
+        let befores = if is_known && !new.is_empty() { told(shared, &new) } else { Vec::new() };
+        let mut befores = befores.into_iter();
         let mut all = self.0.lock();
-        all.retain(|name, began| {
-            rules.iter().filter(caching).any(|rule| rule.name == *name && rule.matches == began.matches)
-        });
-        for rule in rules.iter().filter(caching) {
-            if !all.contains_key(&rule.name) {
-                let before = if is_known { told(shared, rule) } else { None };
-                let began = Began { at: SystemTime::now(), matches: rule.matches.clone(), before };
-                all.insert(rule.name.clone(), began);
+        let rules = shared.rules();
+        for rule in new {
+            let before = befores.next().flatten();
+            let Some(mode) = rule.cache.as_ref().map(|cache| cache.mode) else { continue };
+            let began = Began { at: SystemTime::now(), matches: rule.matches, mode, before };
+            // Another change may have come meanwhile, and has taken note of its own.
+            if rules.iter().any(|now| now.name == rule.name && began.is_of(now)) {
+                all.entry(rule.name).or_insert(began);
             }
         }
     }
@@ -64,7 +74,7 @@ impl Effects {
 
     pub fn of(&self, shared: &Shared, rule: &Rule) -> Option<RuleEffect> {
         rule.cache.as_ref()?;
-        let now = told(shared, rule)?;
+        let now = told(shared, std::slice::from_ref(rule)).pop()??;
         let all = self.0.lock();
         let began = all.get(&rule.name)?;
         let since = match &began.before {
@@ -79,17 +89,30 @@ impl Effects {
     }
 }
 
-/// What was counted of the statements of a rule by now; `None` where nothing is counted, or nobody knows which they are.
-fn told(shared: &Shared, rule: &Rule) -> Option<Told> {
-    let digests = shared.digests.as_ref()?;
-    let matched = Matched::by(shared, rule)?;
-    let mut told = Told::default();
-    for (_, line) in digests.rows().lines() {
-        if matched.is(&line) {
-            told.add(&line.sums);
+/// What was counted of the statements of each rule by now; `None` where nothing is counted, or nobody knows which they are.
+fn told(shared: &Shared, rules: &[Rule]) -> Vec<Option<Told>> {
+    let Some(digests) = shared.digests.as_ref() else { return vec![None; rules.len()] };
+    let mut sums: Vec<_> = rules
+        .iter()
+        .map(|rule| Matched::by(shared, rule).map(|matched| (matched, Told::default())))
+        .collect();
+    if sums.iter().any(Option::is_some) {
+        for (_, line) in digests.rows().lines() {
+            for (matched, told) in sums.iter_mut().flatten() {
+                if matched.is(&line) {
+                    told.add(&line.sums);
+                }
+            }
         }
     }
-    Some(told)
+    sums.into_iter().map(|sums| sums.map(|(_, told)| told)).collect()
+}
+
+impl Began {
+    /// Whether it was taken note of for this rule as it is.
+    fn is_of(&self, rule: &Rule) -> bool {
+        rule.matches == self.matches && rule.cache.as_ref().is_some_and(|cache| cache.mode == self.mode)
+    }
 }
 
 impl Told {

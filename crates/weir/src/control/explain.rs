@@ -61,7 +61,8 @@ pub fn cached_by(shared: &Shared, question: &Question, digest: Digest) -> Option
     let read = Read { digest, ..Read::of(shared, question).ok()? };
     let verdicts = read.verdicts(shared).ok()?;
     let decides = verdicts.into_iter().find(|verdict| verdict.adds.cache)?;
-    let mode = shared.rules().get(decides.rule.0 as usize)?.cache.as_ref()?.mode;
+    // By its name: the list may be another by now.
+    let mode = shared.rules().iter().find(|rule| rule.name == decides.name)?.cache.as_ref()?.mode;
     Some((decides.name, mode))
 }
 

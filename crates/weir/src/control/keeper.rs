@@ -97,7 +97,7 @@ impl Keeper {
             }
         };
         shared.set_rules(rules).map_err(|errors| bad(&errors))?;
-        drop(reloader);
+        drop((reloader, _writing));
         self.effects.note(shared, true);
         Ok((told, kept))
     }

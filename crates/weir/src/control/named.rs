@@ -8,6 +8,8 @@ use weir_proxy::Shared;
 /// Digits of an id, and of the shortest beginning of one: four are typed in a moment, and one in 65,536 others begins alike.
 const DIGITS: usize = 16;
 const LEAST: usize = 4;
+/// Of one by which something is changed: the one that is meant may be forgotten, and another begin alike.
+const LEAST_FOR_A_CHANGE: usize = 8;
 /// Ids that are listed at most where a beginning is that of several.
 const LISTED: usize = 10;
 
@@ -31,6 +33,22 @@ impl Named {
             }
             LEAST..DIGITS if are_digits => Self::Begins(digits.to_ascii_lowercase()),
             _ => Self::Else,
+        }
+    }
+
+    /// The same where something is changed by it.
+    ///
+    /// # Errors
+    /// When it is told by too few digits for that.
+    pub fn to_change(text: &str) -> Result<Self, ApiError> {
+        match Self::of(text) {
+            Self::Begins(digits) if digits.len() < LEAST_FOR_A_CHANGE => {
+                let text = format!(
+                    "`{digits}` is too short for a digest's id by which something is changed: give {LEAST_FOR_A_CHANGE} digits of it or more"
+                );
+                Err(ApiError::new(Code::AmbiguousDigest, text))
+            }
+            named => Ok(named),
         }
     }
 
@@ -91,6 +109,16 @@ mod tests {
         }
         for text in ["", "3f1", "3f1e", "+3f1c", "3f1g", "SELECT 1", "3f1c0000000000010"] {
             assert_eq!(meant(text).unwrap(), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_few_digits_change_nothing() {
+        for few in ["3f1c", "3F1C000"] {
+            assert_eq!(Named::to_change(few).unwrap_err().code, Code::AmbiguousDigest);
+        }
+        for text in ["3f1c0000", "3f1c000000000001", "3f1", "SELECT 1"] {
+            assert_eq!(Named::to_change(text).unwrap(), Named::of(text));
         }
     }
 

@@ -5,6 +5,7 @@ use super::show::{bytes, not_served, pairs, part, plural, printable, seconds, sh
 use super::{Asked, escaped, print, query};
 use crate::cli::{KillArgs, SessionsArgs, SessionsFilter, SessionsList, SessionsVerb};
 use anyhow::{Result, bail, ensure};
+use std::collections::BTreeMap;
 use weir_admin::{Code, KillAsked, KillWhat, NotServed, Session, SessionKilled, SessionState, Sessions};
 
 pub fn run(args: SessionsArgs) -> Result<()> {
@@ -53,51 +54,73 @@ fn kill_all(args: &KillArgs, what: KillWhat, asked: &Asked) -> Result<()> {
     let found = selected(&args.which, asked)?;
     let so_many = plural(found.len() as u64, "session");
     if !args.yes && !found.is_empty() {
-        let (shown, total) = (found.iter().take(PREVIEWED).cloned().collect(), found.len());
-        print(&printable(&all(&Sessions { sessions: shown, total, offset: 0, not_served: 0 })))?;
+        if args.at.json {
+            print(&serde_json::to_string_pretty(&found)?)?;
+        } else {
+            let (shown, total) = (found.iter().take(PREVIEWED).cloned().collect(), found.len());
+            print(&printable(&all(&Sessions { sessions: shown, total, offset: 0, not_served: 0 })))?;
+        }
         let what = match what {
             KillWhat::Connection => format!("this ends {so_many}, with what they have not committed"),
             KillWhat::Query => format!("this ends what {so_many} run now"),
         };
         bail!("{what}: add --yes if you mean it");
     }
-    let (mut told, mut gone) = (Vec::new(), 0);
+    let (mut told, mut gone, mut refusals, mut failed) = (Vec::new(), 0, Vec::new(), None);
     for session in &found {
         match asked.post(&format!("/sessions/{}/kill", session.id), &KillAsked { what }) {
             Ok(answer) => told.push(answer.read::<serde_json::Value>()?),
             // It has ended by itself.
             Err(error) if is_unknown(&error) => gone += 1,
-            Err(error) => return Err(error.context(format!("{} of {so_many} were told to end", told.len()))),
+            // The others are told to end all the same.
+            Err(error) if error.is::<Refused>() => refusals.push(format!("session {}: {error}", session.id)),
+            Err(error) => {
+                failed = Some(error.context(format!("{} of {so_many} were told to end", told.len())));
+                break;
+            }
         }
-    }
-    if args.at.json {
-        return print(&format!("{:#}", serde_json::Value::Array(told)));
     }
     let end = if what == KillWhat::Query { "end their statements" } else { "end" };
     let gone = if gone == 0 { String::new() } else { format!("; {gone} had ended by themselves") };
+    let so_many = plural(told.len() as u64, "session");
     match found.is_empty() {
-        true => print("no such session"),
-        false => print(&format!("{} told to {end}{gone}", plural(told.len() as u64, "session"))),
+        _ if args.at.json => print(&format!("{:#}", serde_json::Value::Array(told)))?,
+        true => print("no such session")?,
+        false => print(&format!("{so_many} told to {end}{gone}"))?,
     }
+    ensure!(refusals.is_empty(), refusals.join("\nerror: "));
+    failed.map_or(Ok(()), Err)
 }
 
 /// Sessions that are shown before they are ended.
 const PREVIEWED: usize = 20;
 
-/// All of them, page by page.
+/// The list may change so often while it is read, page by page.
+const PASSES: usize = 8;
+
+/// All of them, each once. Where sessions come and go between the pages one may be on none of them: it is read until nothing new is there.
 fn selected(which: &SessionsFilter, asked: &Asked) -> Result<Vec<Session>> {
-    let mut found: Vec<Session> = Vec::new();
-    loop {
-        let mut pairs = vec![("sort", "id".to_owned()), ("limit", "1000".to_owned())];
-        pairs.push(("offset", found.len().to_string()));
-        pairs.extend(filters(which));
-        let page: Sessions = asked.get(&query("/sessions", &pairs))?.read()?;
-        let is_last = page.sessions.is_empty() || found.len() + page.sessions.len() >= page.total;
-        found.extend(page.sessions);
-        if is_last {
-            return Ok(found);
+    let mut found: BTreeMap<u32, Session> = BTreeMap::new();
+    for _ in 0..PASSES {
+        let (known, mut offset) = (found.len(), 0);
+        loop {
+            let mut pairs = vec![("sort", "id".to_owned()), ("limit", "1000".to_owned())];
+            pairs.push(("offset", offset.to_string()));
+            pairs.extend(filters(which));
+            let page: Sessions = asked.get(&query("/sessions", &pairs))?.read()?;
+            offset += page.sessions.len();
+            let is_last = page.sessions.is_empty() || offset >= page.total;
+            found.extend(page.sessions.into_iter().map(|session| (session.id, session)));
+            if is_last {
+                break;
+            }
+        }
+        // One page is read at one moment.
+        if found.len() == known || offset <= 1000 {
+            break;
         }
     }
+    Ok(found.into_values().collect())
 }
 
 fn is_unknown(error: &anyhow::Error) -> bool {

@@ -42,8 +42,14 @@ async fn one_slow_run_is_not_what_each_hit_saves() {
         let id = point(&weir, "proof_slow")["id"].as_str().unwrap().to_owned();
         told(&weir, &["rules", "add", "--from-digest", &id, "--cache", "5m"]);
         let mut holder = app(server.addr()).database("proof_slow").connect().await.unwrap();
+        let mut watcher = app(server.addr()).connect().await.unwrap();
         holder.run("LOCK TABLES t WRITE").await.unwrap();
         client.send(command::QUERY, POINT.as_bytes()).await.unwrap();
+        until("it waits for the lock", async || {
+            let waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'proof_slow' AND state LIKE '%lock%'";
+            (watcher.scalar(waits).await.unwrap().as_deref() == Some("1")).then_some(())
+        })
+        .await;
         // It takes as long as the table is locked.
         tokio::time::sleep(4 * slowest + Duration::from_millis(50)).await;
         holder.run("UNLOCK TABLES").await.unwrap();
