@@ -22,7 +22,7 @@ use tokio::time::{Sleep, sleep};
 use weir_cache::{Ask, Cache, Chance, Entry, Experience, Lookup, Refusal, Selector, Waited, Waiting};
 use weir_model::CloseReason;
 use weir_model::rule::CacheMode;
-use weir_session::{Leftovers, Outcome, PinReason, Server, State};
+use weir_session::{Leftovers, Outcome, Server, State};
 use weir_wire::command::{self as com, shape};
 
 /// What becomes of a statement.
@@ -379,8 +379,6 @@ impl Sharing {
     /// what it left.
     pub(crate) fn as_if_run(&mut self, outcome: Outcome, server: Server, more: impl FnOnce(&mut Leftovers)) {
         (self.succeeded, self.facts, self.executing) = (true, None, None);
-        // What the statement before has left there is nobody's any more.
-        self.unclean |= self.pins.why().contains(PinReason::Warnings);
         let Self { pins, leftovers, doing, .. } = self;
         doing.with(|statement| {
             pins.end(statement, outcome);

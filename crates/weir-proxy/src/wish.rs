@@ -330,10 +330,7 @@ impl Session {
     /// What in the session speaks against it.
     pub(crate) fn state_refusal(&self) -> Option<Refusal> {
         let sharing = self.sharing.as_ref()?;
-        // Each statement that may be served replaces them there.
-        let replaced: &[_] =
-            if self.server.family == ServerFamily::MySql { &[PinReason::Warnings] } else { &[] };
-        if let Some(reason) = pins_refusal(sharing.pins.why().without(PinSet::of(replaced))) {
+        if let Some(reason) = pins_refusal(sharing.pins.why()) {
             return Some(reason);
         }
         let flags = self.walker.status();
