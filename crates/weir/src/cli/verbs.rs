@@ -236,7 +236,7 @@ pub struct SelectArgs {
     /// Entries that this rule had stored
     #[arg(long, value_name = "NAME")]
     rule: Option<String>,
-    /// Entries of statements with this digest: its 16 digits, the first 4 or more of one that is counted, its text, or a statement
+    /// Entries of statements with this digest: its 16 digits, the first 8 or more of one that is counted, its text, or a statement
     #[arg(long, value_name = "DIGEST|SQL")]
     digest: Option<String>,
     /// Entries of sessions in this schema, and those that read a table of it
