@@ -62,6 +62,10 @@ impl From<io::Error> for Trouble {
 /// Makes a server connection fit for the command at hand, which is then taken again. What cannot be done is told to the
 /// client in answer to it.
 pub(crate) async fn attach(session: &mut Session) -> Result<(), Exit> {
+    if let Some(sharing) = &mut session.sharing {
+        // What comes now is no time of the server's.
+        sharing.attached_at = None;
+    }
     let mut last = None;
     for _ in 0..TRIES {
         match ready(session).await {
@@ -130,6 +134,7 @@ async fn ready(session: &mut Session) -> Result<(), Trouble> {
     let limit = session.limits.server_connect_timeout;
     in_time(limit, take_state(session)).await?;
     crate::prepare_anew::prepare_for(session).await?;
+    in_time(limit, crate::prepare_anew::know_to_prepare(session)).await?;
     in_time(limit, take_leftovers(session)).await
 }
 

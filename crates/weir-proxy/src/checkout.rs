@@ -37,7 +37,8 @@ impl Session {
                 Next::Anywhere(steps) => steps.is_empty(),
                 Next::Unavailable(_) => false,
             };
-            if !fit || sharing.lacks_statement(&sharing.prepared) {
+            let lacks = sharing.lacks_statement(&sharing.prepared);
+            if !fit || lacks || sharing.must_know_to_prepare(server) {
                 self.exit = Some(Exit::Attach);
                 return false;
             }

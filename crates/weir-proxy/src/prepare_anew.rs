@@ -1,12 +1,14 @@
 //! A statement that the client has prepared, on a connection that has not.
 
 use crate::attach::{self, Trouble, in_time, stopped};
+use crate::doing::Doing;
 use crate::exchange::{Answer, exchange};
 use crate::foreign::Foreign;
 use crate::kill::Sent;
 use crate::packets::{UNKNOWN_STATEMENT, statement_close};
 use crate::question::clean;
 use crate::session::{Exit, Session};
+use crate::sharing::Sharing;
 use crate::watchdog::SERVER_SILENT;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -15,9 +17,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-use weir_model::CloseReason;
+use weir_model::{CloseReason, ServerFamily};
 use weir_net::write_all;
-use weir_session::{Memory, PinSet, Plan, PreparedKey, State, Step, plan_sync};
+use weir_session::{Memory, PinReason, PinSet, Plan, PreparedKey, Server, State, Step, plan_sync};
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
 
@@ -55,6 +57,53 @@ pub(crate) async fn prepare_for(session: &mut Session) -> Result<(), Trouble> {
         prepared.map_err(Trouble::Failed)
     })
     .await
+}
+
+/// Reads the session's state back ahead of a COM_STMT_PREPARE that is kept on its connection.
+pub(crate) async fn know_to_prepare(session: &mut Session) -> Result<(), Trouble> {
+    let server = session.server_kind();
+    if session.sharing.as_ref().is_some_and(|sharing| sharing.must_know_to_prepare(server)) {
+        crate::settle::read_back_state(session).await?;
+    }
+    Ok(())
+}
+
+impl Sharing {
+    /// Whether the state must be read back before the statement at hand is prepared. One that was read in a state which nobody knows
+    /// could not be prepared elsewhere, and would keep its connection for as long as the session lasts. Not where the question would
+    /// take away something that can be asked for behind COM_STMT_PREPARE, or where the server takes none.
+    pub(crate) fn must_know_to_prepare(&self, server: Server) -> bool {
+        use PinReason as P;
+        const UNHURT: PinSet = PinSet::of(&[
+            P::Transaction,
+            P::AutocommitOff,
+            P::TemporaryTable,
+            P::LockTables,
+            P::UserLock,
+            P::Handler,
+            P::SqlPrepare,
+            P::UserVariable,
+            P::UntrackedVariable,
+            P::StateUnknown,
+            P::Role,
+            P::Cursor,
+            P::LongData,
+            P::Procedure,
+            P::Sequence,
+            P::ConnectionId,
+            P::SessionMode,
+        ]);
+        let is_whole = matches!(self.doing, Doing::Prepare { whole: true, .. });
+        if !is_whole || self.wanted.is_known() || self.rebase.is_some() || !self.is_attached() {
+            return false;
+        }
+        let mut unhurt = UNHURT;
+        if server.family == ServerFamily::MySql {
+            // The command itself clears them there, and what reads them is not prepared (1295).
+            unhurt.insert(P::Warnings);
+        }
+        self.pins.why().without(unhurt).is_empty()
+    }
 }
 
 /// Brings the connection into the state in which the statement was prepared. Returns the state to go back to and this one, where

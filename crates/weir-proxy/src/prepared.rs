@@ -410,7 +410,7 @@ impl Session {
 }
 
 /// How the server read a text when it was prepared, if that is known.
-fn then(key: &PreparedKey, now: LexMode) -> Option<LexMode> {
+pub(crate) fn then(key: &PreparedKey, now: LexMode) -> Option<LexMode> {
     let modes = key.value(Variable::SQL_MODE)??;
     let has = |name: &[u8]| modes.split(|b| *b == b',').any(|mode| mode.eq_ignore_ascii_case(name));
     let charset = CharsetClass::from_name(key.value(Variable::CHARACTER_SET_CLIENT)??);

@@ -7,6 +7,7 @@ use crate::codes::MALFORMED_PACKET;
 use crate::command::statement_id;
 use crate::overtime::Ending;
 use crate::packets::unknown;
+use crate::prepared::then;
 use crate::rules::RuleDeed;
 use crate::session::{Exit, Phase, Session};
 use crate::shared::Shared;
@@ -385,8 +386,9 @@ impl Session {
                     return Ok(Asked::Prepared(prepared.clone()));
                 }
                 if let Some(Ok(statement)) = self.sharing.as_ref().map(|sharing| sharing.statements.get(id)) {
-                    let text = Arc::clone(statement.key().text());
-                    return Ok(Asked::Prepared(Prepared { text, mode: self.lex_mode(), rewritten: false }));
+                    let (text, now) = (Arc::clone(statement.key().text()), self.lex_mode());
+                    let mode = then(statement.key(), now).unwrap_or(now);
+                    return Ok(Asked::Prepared(Prepared { text, mode, rewritten: false }));
                 }
                 // Who shares connections has no others than those. Otherwise the server may know more of them than Weir.
                 if self.sharing.is_some() {

@@ -371,7 +371,10 @@ impl Sharing {
 
     /// The server has closed all prepared statements.
     fn forget_statements(&mut self) {
-        self.statements.clear();
+        if !self.statements.is_empty() {
+            self.statements.clear();
+            self.prepared.client_gone();
+        }
         self.prepared.clear();
         self.plain.clear();
         self.untold.clear();

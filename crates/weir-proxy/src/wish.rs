@@ -5,7 +5,6 @@ use crate::passing::is_seldom;
 use crate::rules::Rules;
 use crate::session::Session;
 use crate::sharing::Sharing;
-use crate::writes::Alters;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
@@ -120,32 +119,6 @@ struct Bound<'a> {
 }
 
 impl Session {
-    /// Takes note of a statement that changes tables or rights themselves.
-    pub(crate) fn changes(&mut self, command: u8, payload: &[u8]) {
-        let Some(sharing) = &mut self.sharing else { return };
-        // Of one before it that was never sent.
-        sharing.cache.wipes.clear();
-        let (alters, text) = match command {
-            com::QUERY => (sharing.alters, None),
-            _ => {
-                let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
-                // What is bound to its connection may be cut: then all of it is taken out in the end.
-                let text = statement.filter(|statement| !statement.key().is_bound());
-                let Some(text) = text.map(|statement| Arc::clone(statement.key().text())) else { return };
-                let kept = sharing.executing.and_then(|id| self.statements.get(id));
-                (kept.map_or(Alters::Perhaps, |kept| kept.noted.alters), Some(text))
-            }
-        };
-        if alters != Alters::Yes {
-            return;
-        }
-        match (text, statement_offset(payload, self.server.caps)) {
-            (Some(text), _) => self.note_changes(&text),
-            (None, Ok(offset)) => self.note_changes(&payload[offset..]),
-            (None, Err(_)) => {}
-        }
-    }
-
     /// What the rules and the session say about the command at hand. `None`: the cache has no part in it.
     pub(crate) fn wish(&mut self, command: u8, payload: &[u8]) -> Option<Wish> {
         let text;

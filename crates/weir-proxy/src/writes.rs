@@ -2,11 +2,14 @@
 //! or rights themselves takes out what was made of them.
 
 use crate::packets::UNKNOWN_STATEMENT;
+use crate::prepared::then;
 use crate::session::{Phase, Session};
+use std::sync::Arc;
 use std::time::Instant;
 use weir_cache::Selector;
 use weir_session::{PinReason, PinSet, Schema};
 use weir_sql::{Classified, Keyword, LexMode, StatementKind, Statements, quick, read_facts};
+use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
 
 /// Why a statement keeps its connection that changes no data: a function that might is a reason of its own.
@@ -79,10 +82,37 @@ impl Session {
         }
     }
 
+    /// Takes note of a statement that changes tables or rights themselves.
+    pub(crate) fn changes(&mut self, command: u8, payload: &[u8]) {
+        let Some(sharing) = &mut self.sharing else { return };
+        // Of one before it that was never sent.
+        sharing.cache.wipes.clear();
+        let (alters, key) = match command {
+            com::QUERY => (sharing.alters, None),
+            _ => {
+                let statement = sharing.executing.and_then(|id| sharing.statements.get(id).ok());
+                // What is bound to its connection may be cut: then all of it is taken out in the end.
+                let own = statement.filter(|statement| !statement.key().is_bound());
+                let Some(key) = own.map(|statement| Arc::clone(statement.key())) else { return };
+                let kept = sharing.executing.and_then(|id| self.statements.get(id));
+                (kept.map_or(Alters::Perhaps, |kept| kept.noted.alters), Some(key))
+            }
+        };
+        if alters != Alters::Yes {
+            return;
+        }
+        let mode = self.lex_mode();
+        match (key, statement_offset(payload, self.server.caps)) {
+            // As the server has read it.
+            (Some(key), _) => self.note_changes(key.text(), then(&key, mode).unwrap_or(mode)),
+            (None, Ok(offset)) => self.note_changes(&payload[offset..], mode),
+            (None, Err(_)) => {}
+        }
+    }
+
     /// A statement is about to be sent that may change what names stand for, or who may read them. What it concerns is taken out
     /// of the cache when it has ended.
-    pub(crate) fn note_changes(&mut self, sql: &[u8]) {
-        let mode = self.lex_mode();
+    pub(crate) fn note_changes(&mut self, sql: &[u8], mode: LexMode) {
         let Some(sharing) = &mut self.sharing else { return };
         let writes = read_facts(sql, mode).writes;
         let schema = match sharing.wanted.schema() {

@@ -121,6 +121,10 @@ impl Share {
         self.beyond = beyond;
     }
 
+    pub fn client_gone(&self) {
+        self.budget.client_gone();
+    }
+
     /// How many clients have gone so far.
     #[inline]
     pub fn gone(&self) -> usize {

@@ -179,6 +179,13 @@ impl ServerStatements {
     }
 
     #[cold]
+    /// A client that has statements has none any more, here and on all other connections.
+    pub fn client_gone(&self) {
+        if let Some(share) = &self.share {
+            share.client_gone();
+        }
+    }
+
     fn look(&mut self, gone: usize) {
         if !self.looks {
             (self.gone, self.unseen) = (gone, 0..self.clock);

@@ -199,6 +199,36 @@ async fn p37_long_data_keeps_the_connection_until_it_is_used_or_dropped() {
     }
 }
 
+/// What COM_STMT_PREPARE meets where the state is not known yet can be prepared elsewhere as well: it keeps no connection.
+#[tokio::test]
+async fn p41_a_statement_that_is_prepared_before_the_state_was_read_back_keeps_nothing() {
+    for (flavor, server) in &both() {
+        database(server, "sh_unread", TABLE).await;
+        let weir = sharing(server, 2, "", "");
+        let [mut one, mut two] = clients(&weir, "sh_unread").await;
+        let mut begins = vec![&["BEGIN", "SET optimizer_switch = 'index_merge=off'"][..]];
+        if *flavor == Flavor::MySql {
+            // Warnings keep the connection, and the state is not read back; MySQL clears them when a statement is prepared.
+            begins.push(&["SET optimizer_switch = 'mrr=off', max_sort_length = 1, group_concat_max_len = 1"]);
+        }
+        for begin in begins {
+            for sql in begin {
+                one.run(sql).await.unwrap();
+            }
+            pinned(&mut one, "state_unknown", &format!("{flavor:?}: {begin:?}")).await;
+            let id = one.prepare("SELECT i FROM t WHERE i > ?").await.unwrap().id;
+            one.run("COMMIT").await.unwrap();
+            freed(&mut one).await;
+            turn(&mut two).await;
+            let answer = execute(&mut one, id, &[command::Param::Int(3)], true).await;
+            assert_eq!(answer.rows().count(), 2, "{flavor:?}: {begin:?}");
+            free(&mut one, &format!("{flavor:?}: {begin:?}")).await;
+            let switch = row(&mut one, "SELECT @@optimizer_switch").await;
+            assert!(switch.contains("index_merge=off"), "{flavor:?}: {switch}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn p25_pins_leave_the_rest_of_the_connections_to_single_statements() {
     for (flavor, server) in &both() {

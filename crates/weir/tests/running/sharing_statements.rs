@@ -416,7 +416,7 @@ async fn p40_statements_of_clients_that_have_gone_are_closed_where_nobody_prepar
     // Its own, for the prepared statements of a server are counted together. MariaDB's are for whoever prepares the same.
     let server = Server::start(Flavor::MySql).unwrap();
     database(&server, "sh_left", &[]).await;
-    let weir = sharing(&server, 2, "", "");
+    let weir = sharing(&server, 4, "", "");
     let mut admin = app(server.addr()).connect().await.unwrap();
     let [mut stays, mut goes] = clients(&weir, "sh_left").await;
     let id = stays.prepare("SELECT CAST(7 AS SIGNED)").await.unwrap().id;
@@ -425,11 +425,28 @@ async fn p40_statements_of_clients_that_have_gone_are_closed_where_nobody_prepar
     }
     let count = async |admin: &mut Client| row(admin, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").await;
     assert_eq!(count(&mut admin).await, "Prepared_stmt_count|41");
+    // One that forgets them and stays is no better than one that goes. Its reset closes those of another connection.
+    stays.run("BEGIN").await.unwrap();
+    goes.run("BEGIN").await.unwrap();
+    stays.run("COMMIT").await.unwrap();
+    goes.command(command::RESET_CONNECTION, &[]).await.unwrap();
+    assert_eq!(count(&mut admin).await, "Prepared_stmt_count|41");
+    // It takes that again, and the others are on the one that is used now.
+    goes.run("USE sh_left").await.unwrap();
+    goes.run("BEGIN").await.unwrap();
+    let closed = async |stays: &mut Client, admin: &mut Client| {
+        until("they are closed", async || {
+            turn(stays).await;
+            (count(admin).await == "Prepared_stmt_count|1").then_some(())
+        })
+        .await;
+    };
+    closed(&mut stays, &mut admin).await;
+    goes.run("COMMIT").await.unwrap();
+    for i in 0..40 {
+        goes.prepare(&format!("SELECT {i}, ?")).await.unwrap();
+    }
     goes.quit().await.unwrap();
-    until("they are closed", async || {
-        turn(&mut stays).await;
-        (count(&mut admin).await == "Prepared_stmt_count|1").then_some(())
-    })
-    .await;
+    closed(&mut stays, &mut admin).await;
     assert_eq!(number(&execute(&mut stays, id, &[], true).await), 7);
 }
