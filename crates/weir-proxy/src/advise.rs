@@ -4,6 +4,7 @@
 //! Each such statement is counted. Of those in the sample the answer is hashed while it passes.
 
 use crate::analytics::{Ask, here};
+use crate::compared::Compared;
 use crate::fill::PLAIN_FLAGS;
 use crate::session::Session;
 use foldhash::fast::FixedState;
@@ -21,6 +22,7 @@ const KEY_BYTES: usize = 64;
 /// A statement of the sample whose answer comes in pieces.
 pub(crate) struct Watch {
     sample: Sample,
+    compared: Compared,
     /// The same for the same bytes, in whichever pieces they come, and in one.
     hasher: RapidStreamHasherV3<'static>,
     bytes: usize,
@@ -37,14 +39,16 @@ struct Watched {
 
 impl Watch {
     fn new(sample: Sample, limit: usize) -> Self {
-        Self { sample, hasher: RapidStreamHasherV3::new(&DEFAULT_RAPID_SECRETS), bytes: 0, limit }
+        let hasher = RapidStreamHasherV3::new(&DEFAULT_RAPID_SECRETS);
+        Self { sample, compared: Compared::default(), hasher, bytes: 0, limit }
     }
 
     /// Takes a part of the answer.
     pub fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         if self.bytes <= self.limit {
-            self.hasher.write(bytes);
+            let Self { compared, hasher, .. } = self;
+            compared.take(bytes, |bytes| hasher.write(bytes));
         }
     }
 
@@ -64,14 +68,6 @@ impl fmt::Debug for Watch {
 }
 
 impl Session {
-    /// A command begins.
-    #[inline]
-    pub(crate) fn watch(&mut self) {
-        if let Ask::Watches(sample) = self.tally.ask {
-            self.watch_sample(sample);
-        }
-    }
-
     /// Its answer comes in pieces, of which this is one.
     #[inline]
     pub(crate) fn watch_pieces(&mut self) {
@@ -82,45 +78,54 @@ impl Session {
 
     #[cold]
     fn watch_later(&mut self, key: u64) {
+        self.tally.ask = Ask::Counts;
         let sample =
             self.tally.slot().and_then(|slot| here(|analytics| analytics.sample(slot, key)).flatten());
-        self.tally.ask = sample.map_or(Ask::Counts, Ask::Watches);
-        self.watch();
+        let Some(sample) = sample.and_then(|sample| self.samples(sample, self.is_unsure())) else { return };
+        let limit = self.worker.shared.cache().max_entry();
+        self.tally.watches(Box::new(Watch::new(sample, limit)));
     }
 
     /// It is in the sample, and the server has answered with these bytes.
     #[cold]
     pub(crate) fn watch_whole(&mut self, slot: Slot, server_ns: u64, sample: Sample, answer: Option<&[u8]>) {
         let Some(answer) = answer else { return };
-        let Some(sample) = self.samples(sample) else { return };
+        let is_unsure = self.is_unsure();
+        let Some(sample) = self.samples(sample, is_unsure) else { return };
         let bytes = answer.len();
-        let hash = (bytes <= self.worker.shared.cache().max_entry()).then(|| rapidhash_v3(answer));
-        self.seen(slot, server_ns, &Watched { sample, hash, bytes });
+        let fits = bytes <= self.worker.shared.cache().max_entry();
+        let hash = fits.then(|| rapidhash_v3(&Compared::whole(answer, self.walker.status())));
+        self.seen(slot, server_ns, &Watched { sample, hash, bytes }, is_unsure);
     }
 
-    #[cold]
-    fn watch_sample(&mut self, sample: Sample) {
-        let limit = self.worker.shared.cache().max_entry();
-        self.tally.watch = self.samples(sample).map(|sample| Box::new(Watch::new(sample, limit)));
-    }
-
-    /// As what a statement of the sample is watched, if something can be learned of it.
-    fn samples(&self, sample: Sample) -> Option<Sample> {
+    /// As what a statement of the sample is watched, if something can be learned of it. `is_unsure` as [`Self::is_unsure`] says.
+    fn samples(&self, sample: Sample, is_unsure: bool) -> Option<Sample> {
         let autocommit = self.walker.status() & status::AUTOCOMMIT != 0;
         if self.current.in_transaction || !autocommit || self.tally.source != Source::Server {
             // The cache would not be asked, or has been asked.
             return None;
         }
         let sample = sample.apart(self.apart());
-        let started = self.current.started;
+        let asked_us = self.asked_us();
+        let floor_us = self.floor_us(asked_us, is_unsure);
+        let skips = here(|analytics| analytics.skips(sample, asked_us, floor_us));
+        (skips == Some(false)).then_some(sample)
+    }
+
+    /// When the server was asked, in microseconds since counting began.
+    fn asked_us(&self) -> u64 {
+        self.tally.at_ns(0) / 1_000
+    }
+
+    /// As in [`Seen`].
+    fn floor_us(&self, asked_us: u64, is_unsure: bool) -> Option<u64> {
         let wrote = match &self.sharing {
             // It is not served.
-            _ if self.is_unsure() => Some(started),
+            _ if is_unsure => return Some(asked_us),
             Some(sharing) => sharing.cache.wrote,
             None => self.tally.wrote,
         };
-        let skips = here(|analytics| analytics.skips(sample, started, wrote));
-        (skips == Some(false)).then_some(sample)
+        wrote.and_then(|wrote| here(|analytics| analytics.micros(wrote)))
     }
 
     /// What tells its answers from those to the same statement, beside what its key holds already: the server, and of a session with a
@@ -171,42 +176,32 @@ impl Session {
     /// rule has named it.
     #[cold]
     pub(crate) fn watched(&mut self, slot: Slot, server_ns: u64, counts: bool) {
-        let Some(watch) = self.tally.watch.take().filter(|_| counts) else { return };
-        self.seen(slot, server_ns, &watch.end());
+        let Some(watch) = self.tally.take_watch().filter(|_| counts) else { return };
+        self.seen(slot, server_ns, &watch.end(), self.is_unsure());
     }
 
-    fn seen(&self, slot: Slot, server_ns: u64, watched: &Watched) {
-        let about_state = self.is_unsure();
+    fn seen(&self, slot: Slot, server_ns: u64, watched: &Watched, is_unsure: bool) {
         let plain = self.walker.error().is_none()
             && self.walker.ended_rows()
             && self.walker.status() & !PLAIN_FLAGS == 0
             && self.walker.ok().warnings == 0;
-        let outcome = match watched.hash.filter(|_| plain && !about_state) {
+        let outcome = match watched.hash.filter(|_| plain && !is_unsure) {
             Some(hash) => {
                 let size = weir_cache::entry_size(KEY_BYTES + self.current.bytes_in as usize, watched.bytes);
                 Outcome::Kept { hash, bytes: u32::try_from(size).unwrap_or(u32::MAX) }
             }
             None => Outcome::NotKept,
         };
-        let wrote = match &self.sharing {
-            // It is not served either.
-            _ if about_state => Some(self.current.started),
-            Some(sharing) => sharing.cache.wrote,
-            None => self.tally.wrote,
+        let asked_us = self.asked_us();
+        let seen = Seen {
+            key: watched.sample.key,
+            asked_us,
+            answered_us: asked_us + server_ns / 1_000,
+            server_ns,
+            outcome,
+            floor_us: self.floor_us(asked_us, is_unsure),
         };
-        let started = self.current.started;
-        here(|analytics| {
-            let asked_us = analytics.micros(started);
-            let seen = Seen {
-                key: watched.sample.key,
-                asked_us,
-                answered_us: asked_us + server_ns / 1_000,
-                server_ns,
-                outcome,
-                floor_us: wrote.map(|wrote| analytics.micros(wrote)),
-            };
-            analytics.watched(slot, &seen);
-        });
+        here(|analytics| analytics.watched(slot, &seen));
     }
 
     /// A session with a connection of its own may have written: it would not be served what is older.
@@ -229,8 +224,9 @@ mod tests {
 
     #[test]
     fn an_answer_in_pieces_is_the_same_as_in_one() {
-        let answer: Vec<u8> = (0..600u32).map(|n| (n * 7 + n / 256) as u8).collect();
-        for len in [0, 1, 16, 111, 112, 113, 224, 300, 600] {
+        // Rows of a byte each.
+        let answer: Vec<u8> = (0..120u8).flat_map(|n| [1, 0, 0, n, n.wrapping_mul(7)]).collect();
+        for len in [0, 5, 15, 110, 115, 225, 300, 600] {
             for piece in [1, 5, 112, 200] {
                 let mut watch = Watch::new(Sample { key: 1 }, 600);
                 answer[..len].chunks(piece).for_each(|bytes| watch.take(bytes));

@@ -178,10 +178,18 @@ pub(crate) enum Ask {
     No,
     /// It is counted.
     Counts,
-    /// It is in the sample.
-    Watches(Sample),
     /// It has this key. Whether it is in the sample is looked at when its answer comes: most are not.
     Later(u64),
+}
+
+/// What became of a statement that was to be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Is,
+    /// It is counted, and in the sample.
+    InSample,
+    /// Its row has gone: it is not counted yet.
+    Gone,
 }
 
 impl Analytics {
@@ -226,19 +234,22 @@ impl Analytics {
         }
         let Self { writer, memo, samples, began, .. } = self;
         let sample = samples.then_some(sql);
-        let (slot, is_cacheable, plain) = match memo.find(sql, mode) {
+        let (slot, is_cacheable, is_general, plain) = match memo.find(sql, mode) {
             Ok(known) => {
                 let slot = known.spot.slot(writer, sender, sample, *began);
-                (slot, known.spot.digest.is_cacheable, known.plain)
+                (slot, known.spot.digest.is_cacheable, !known.exact, known.plain)
             }
             Err(digest) => {
                 let is_cacheable = digest.is_cacheable;
                 let mut spot = Spot { digest, place: None };
-                (spot.slot(writer, sender, sample, *began), is_cacheable, None)
+                (spot.slot(writer, sender, sample, *began), is_cacheable, false, None)
             }
         };
-        let ask = if is_cacheable { self.asks(slot, sender, self.text_key(sql, mode)) } else { Ask::No };
-        (slot, ask, plain)
+        let key = is_cacheable.then(|| match is_general {
+            true => self.general_key(sql, mode),
+            false => self.text_key(sql, mode),
+        });
+        (slot, sender.later(key), plain)
     }
 
     /// The hash of a text, as far as it tells answers apart.
@@ -248,16 +259,22 @@ impl Analytics {
         hasher.finish()
     }
 
+    /// The same of a text of whose kind [`Self::last_spot`] has told: it has no comments, so that blanks alone might be left out.
     #[inline]
-    fn asks(&self, slot: Slot, sender: &Sender, key: u64) -> Ask {
-        let Some(salt) = sender.salt else { return Ask::No };
-        self.gates.sample(slot, key ^ salt).map_or(Ask::Counts, Ask::Watches)
+    pub fn general_key(&self, sql: &[u8], mode: LexMode) -> u64 {
+        match sql {
+            [first, .., last] if first.is_ascii_alphabetic() && last.is_ascii_graphic() => {
+                let mut hasher = self.keys.build_hasher();
+                hasher.write(sql);
+                hasher.finish()
+            }
+            _ => self.text_key(sql, mode),
+        }
     }
 
     /// As [`Gates::skips`].
-    pub fn skips(&mut self, sample: Sample, now: Instant, wrote: Option<Instant>) -> bool {
-        let floor = wrote.map(|wrote| self.micros(wrote));
-        self.gates.skips(sample, self.micros(now), floor)
+    pub fn skips(&mut self, sample: Sample, now_us: u64, floor_us: Option<u64>) -> bool {
+        self.gates.skips(sample, now_us, floor_us)
     }
 
     /// Microseconds since counting began.
@@ -265,25 +282,47 @@ impl Analytics {
         at.saturating_duration_since(self.began).as_micros() as u64
     }
 
-    /// The server has answered what the cache might have answered, unless its text speaks against it. Of [`Ask::Later`], whether it
-    /// is in the sample.
+    /// Counts an execution with this key that is what most are: [`PlainCall`]; and that the cache might have answered.
     #[inline(always)]
-    pub fn might_hit(&mut self, slot: Slot, server_ns: u64, ask: Ask) -> Option<Sample> {
-        let key = match ask {
-            Ask::No => return None,
-            Ask::Later(key) => Some(key),
-            Ask::Counts | Ask::Watches(_) => None,
-        };
-        match self.gates.count(slot, server_ns, key) {
-            Some(sample) => sample,
-            None => self.begins(slot, server_ns, key),
+    pub fn count_rows(
+        &mut self,
+        (slot, key): (Slot, u64),
+        server_ns: u64,
+        call: impl FnOnce() -> PlainCall,
+    ) -> Counted {
+        if !self.writer.count_plain(slot, call) {
+            return Counted::Gone;
+        }
+        match self.gates.count(slot, server_ns) {
+            Some(gate) if gate.watches(key) => Counted::InSample,
+            Some(_) => Counted::Is,
+            None => self.begins(slot, server_ns),
         }
     }
 
+    /// The same of one that the cache could not have answered. False where its row has gone: then it is not counted yet.
+    pub fn count_plain(&self, slot: Slot, call: PlainCall) -> bool {
+        self.writer.count_plain(slot, || call)
+    }
+
+    /// The server has answered what the cache might have answered, unless its text speaks against it. Of [`Ask::Later`], whether it
+    /// is in the sample.
+    pub fn might_hit(&mut self, slot: Slot, server_ns: u64, ask: Ask) -> Option<Sample> {
+        if ask == Ask::No {
+            return None;
+        }
+        let is_first = self.gates.count(slot, server_ns).is_none();
+        if is_first {
+            self.begins(slot, server_ns);
+        }
+        let Ask::Later(key) = ask else { return None };
+        if is_first { Some(Sample { key }) } else { self.gates.sample(slot, key) }
+    }
+
     #[cold]
-    fn begins(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Sample> {
+    fn begins(&mut self, slot: Slot, server_ns: u64) -> Counted {
         self.gates.begin(slot, server_ns, self.writer.named(slot));
-        key.map(|key| Sample { key })
+        Counted::InSample
     }
 
     /// Whether an execution with this key is in the sample.
@@ -330,22 +369,16 @@ impl Analytics {
         self.memo.last().filter(|known| !known.exact).map(|known| known.spot.clone())
     }
 
-    /// Where a statement is counted whose digest is at hand. With `key`, whether it is in the sample.
+    /// Where a statement is counted whose digest is at hand.
     #[inline]
     pub fn slot(&mut self, spot: &mut Spot, sender: &Sender, key: Option<u64>) -> (Slot, Ask) {
         let slot = spot.slot(&mut self.writer, sender, None, self.began);
-        (slot, key.map_or(Ask::No, |key| self.asks(slot, sender, key)))
+        (slot, sender.later(key))
     }
 
     /// False where its row has gone: then it is not counted yet.
     pub fn count(&self, slot: Slot, call: Call) -> bool {
         self.writer.count(slot, call)
-    }
-
-    /// The same for what most statements are.
-    #[inline(always)]
-    pub fn count_plain(&self, slot: Slot, call: PlainCall) -> bool {
-        self.writer.count_plain(slot, call)
     }
 
     /// As [`Writer::usual_ns`].
@@ -376,7 +409,16 @@ impl Analytics {
 pub(crate) fn bound_key(text: u64, (nulls, values): (&[u8], &[u8])) -> u64 {
     // Most have at most eight parameters.
     let nulls = if let [nulls] = nulls { u64::from(*nulls) } else { hash(0, nulls) };
-    hash(text ^ nulls, values)
+    let mut hasher = foldhash::fast::FixedState::with_seed(text ^ nulls).build_hasher();
+    // One number, as a rule: it need not be taken for a text.
+    if let Some(number) = values.as_array() {
+        hasher.write_u32(u32::from_le_bytes(*number));
+    } else if let Some(number) = values.as_array() {
+        hasher.write_u64(u64::from_le_bytes(*number));
+    } else {
+        hasher.write(values);
+    }
+    hasher.finish()
 }
 
 /// A hash of bytes; where clients choose them, `seed` comes of a random number.
@@ -389,12 +431,10 @@ pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
 
 impl Sender {
     /// What is to be looked at of a statement with this key, once it is answered.
-    #[inline]
+    #[inline(always)]
     pub fn later(&self, key: Option<u64>) -> Ask {
-        match (key, self.salt) {
-            (Some(key), Some(salt)) => Ask::Later(key ^ salt),
-            _ => Ask::No,
-        }
+        let Some(key) = key else { return Ask::No };
+        self.salt.map_or(Ask::No, |salt| Ask::Later(key ^ salt))
     }
 }
 
@@ -426,3 +466,6 @@ impl Spot {
         slot
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -335,7 +335,6 @@ impl Session {
         self.tally.begins(current.started);
         (current.bytes_in, current.bytes_out) = (0, 0);
         self.live_begins();
-        self.watch();
         self.walker.begin(shape);
         if let Some(renumber) = &mut self.server.renumber {
             renumber.restart();

@@ -136,7 +136,7 @@ impl Session {
         if !in_one {
             self.watch_pieces();
         }
-        if let Some(watch) = &mut self.tally.watch {
+        if let Some(watch) = self.tally.watch() {
             watch.take(bytes);
         }
         if !in_one && let Some(filling) = self.sharing.as_mut().and_then(|s| s.cache.filling.as_mut()) {

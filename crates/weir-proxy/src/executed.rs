@@ -10,6 +10,9 @@ use weir_wire::execute::{Binds, Execute, cursor_flags, has_type};
 /// Bytes of types that are kept of one statement, to know them again: two for each parameter, as a rule.
 const KEPT_MAX: usize = 256;
 
+/// No type: more than two bytes hold.
+const NO_SINGLE: u32 = u32::MAX;
+
 /// What is kept of a prepared statement.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -42,6 +45,8 @@ pub(crate) struct Types {
     time: bool,
     /// Nothing speaks against executions with these types, and their NULLs are in one byte.
     is_usual: bool,
+    /// The type of the only parameter, or [`NO_SINGLE`].
+    single: u32,
 }
 
 impl Types {
@@ -54,6 +59,7 @@ impl Types {
             key: text.unwrap_or_default(),
             time: false,
             is_usual: false,
+            single: NO_SINGLE,
         };
         types.judge();
         types
@@ -61,6 +67,10 @@ impl Types {
 
     fn judge(&mut self) {
         self.is_usual = self.text.is_some() && !self.time && (1..=8).contains(&self.params);
+        self.single = match *self.bound {
+            [a, b] if self.is_usual && self.params == 1 => u32::from(u16::from_le_bytes([a, b])),
+            _ => NO_SINGLE,
+        };
     }
 
     /// COM_STMT_SEND_LONG_DATA has come: executions do not hold all their values.
@@ -70,15 +80,15 @@ impl Types {
     }
 
     /// A hash of the statement and of all that this execution binds; `None`: its answer would not be kept.
-    #[inline]
+    #[inline(always)]
     pub fn key(&mut self, payload: &[u8], flags: Caps) -> Option<u64> {
-        // Without a cursor, and with the types that are known: those of query attributes might stand among others.
+        // Without a cursor, and with the types that are known.
         if let [com::STMT_EXECUTE, _, _, _, _, 0, _, _, _, _, nulls, bound, rest @ ..] = payload
             && self.is_usual
         {
             let values = match bound {
                 0 => Some(rest),
-                1 if flags & caps::QUERY_ATTRIBUTES == 0 => self.behind_types(rest),
+                1 => self.behind_types(rest, flags),
                 _ => None,
             };
             if let Some(values) = values {
@@ -90,12 +100,17 @@ impl Types {
 
     /// What stands behind the types, if they are those that are known.
     #[inline(always)]
-    fn behind_types<'p>(&self, rest: &'p [u8]) -> Option<&'p [u8]> {
-        match (&*self.bound, rest) {
-            ([], _) => None,
-            ([a, b], [c, d, values @ ..]) => (a == c && b == d).then_some(values),
-            (known, rest) => rest.strip_prefix(known),
+    fn behind_types<'p>(&self, rest: &'p [u8], flags: Caps) -> Option<&'p [u8]> {
+        // Those of query attributes might stand among others.
+        if flags & caps::QUERY_ATTRIBUTES != 0 {
+            return None;
         }
+        if let Some((types, values)) = rest.split_first_chunk()
+            && u32::from(u16::from_le_bytes(*types)) == self.single
+        {
+            return Some(values);
+        }
+        if self.bound.is_empty() { None } else { rest.strip_prefix(&*self.bound) }
     }
 
     #[inline(never)]
@@ -197,7 +212,13 @@ mod tests {
             long.key_of_any(&named, caps::QUERY_ATTRIBUTES)
         );
         short.long();
-        assert_eq!(short.key(&execution(0, &[0], None, &[1, 0, 0, 0]), 0), None);
+        for types in [None, Some(LONG)] {
+            assert_eq!(short.key(&execution(0, &[0], types, &[1, 0, 0, 0]), 0), None);
+        }
+        // No type was known before, of whatever bytes this one is.
+        let zeros = execution(0, &[0], Some(&[0, 0]), &[0; 4]);
+        let (mut short, mut long) = (Types::new(Some(7), 1), Types::new(Some(7), 1));
+        assert_eq!(short.key(&zeros, 0), long.key_of_any(&zeros, 0));
         assert_eq!(Types::new(None, 1).key(&execution(0, &[0], Some(LONG), &[1, 0, 0, 0]), 0), None);
         // NULLs in two bytes, and no parameters at all.
         let nine = execution(0, &[0, 1], Some(&LONG.repeat(9)), &[1; 32]);

@@ -2,6 +2,7 @@
 //! client may ask after it.
 
 use crate::analytics::here;
+use crate::compared::{Compared, EFFORT};
 use crate::doing::Doing;
 use crate::foreign::Foreign;
 use crate::judged::{Names, Reads};
@@ -26,12 +27,8 @@ use weir_wire::packet::status;
 const WARNS_OF_CALC: u32 = 80_017;
 
 /// Flags of an answer that say nothing about its session, or what the key holds anyway.
-pub(crate) const PLAIN_FLAGS: u16 = status::AUTOCOMMIT
-    | status::NO_BACKSLASH_ESCAPES
-    | status::ANSI_QUOTES
-    | status::NO_GOOD_INDEX_USED
-    | status::NO_INDEX_USED
-    | status::QUERY_WAS_SLOW;
+pub(crate) const PLAIN_FLAGS: u16 =
+    status::AUTOCOMMIT | status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES | EFFORT;
 
 /// Where an answer goes.
 #[derive(Debug)]
@@ -135,7 +132,7 @@ impl Filling {
         let bytes = whole.unwrap_or(bytes.bytes());
         if wish.cache.verify.millionths() > 0 || !matches!(to, To::Store(_)) {
             let mut hash = cache.result_hash();
-            hash.update(bytes);
+            hash.update(&Compared::whole(bytes, about.status));
             about.hash = hash.finish();
         }
         match to {

@@ -22,6 +22,7 @@ mod checkout;
 mod close;
 mod codes;
 mod command;
+mod compared;
 mod confirmed;
 mod doing;
 mod down;

@@ -22,15 +22,21 @@ impl Session {
         let client_ns = current.ended.duration_since(current.started).as_nanos() as u64;
         let stats = self.worker.stats();
         let (time, bytes_in, bytes_out) = (Timing::new(client_ns), current.bytes_in, current.bytes_out);
-        if client_ns == server_ns && server_ns != 0 {
+        let at_once = client_ns == server_ns && server_ns != 0;
+        if at_once {
             stats.command_answered(current.command, time, bytes_in, bytes_out);
         } else {
             stats.command_done(current.command, client_ns, server_ns, bytes_in, bytes_out);
         }
-        if let Some(code) = self.walker.error() {
-            stats.server_error(code);
+        match self.walker.error() {
+            None if at_once => self.tally_answered_at_once(time, whole),
+            error => {
+                if let Some(code) = error {
+                    stats.server_error(code);
+                }
+                self.tally_answered(client_ns, server_ns, whole);
+            }
         }
-        self.tally_answered(time, server_ns, whole);
         self.live_ended(client_ns, bytes_in, bytes_out);
     }
 }

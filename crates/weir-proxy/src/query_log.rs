@@ -137,6 +137,8 @@ pub enum ToLog {
 /// The way to the log.
 #[derive(Debug)]
 pub struct QueryLog {
+    /// What took less is not logged.
+    least_ns: AtomicU64,
     slow_ns: AtomicU64,
     /// Out of [`ALL`].
     sample: AtomicU64,
@@ -156,6 +158,7 @@ impl Default for QueryLog {
     fn default() -> Self {
         let (sender, receiver) = sync_channel(QUEUE);
         Self {
+            least_ns: AtomicU64::new(NEVER),
             slow_ns: AtomicU64::new(NEVER),
             sample: AtomicU64::new(0),
             literals: AtomicBool::new(false),
@@ -175,6 +178,7 @@ impl QueryLog {
         self.literals.store(which.is_some_and(|which| which.literals), Relaxed);
         self.slow_ns.store(slow, Relaxed);
         self.sample.store(share, Relaxed);
+        self.least_ns.store(if share == 0 { slow } else { 0 }, Relaxed);
     }
 
     /// Where they come out; there is one end.
@@ -210,8 +214,13 @@ impl QueryLog {
         self.slow_ns.load(Relaxed) != NEVER || self.sample.load(Relaxed) != 0
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wants(&self, total_ns: u64) -> Option<LoggedFor> {
+        if total_ns < self.least_ns.load(Relaxed) { None } else { self.may_want(total_ns) }
+    }
+
+    #[cold]
+    fn may_want(&self, total_ns: u64) -> Option<LoggedFor> {
         if total_ns >= self.slow_ns.load(Relaxed) {
             return Some(LoggedFor::Slow);
         }
@@ -251,14 +260,14 @@ impl Session {
         }
         if let Ok(offset) = statement_offset(payload, self.server.caps) {
             let sql = &payload[offset..];
-            self.tally.text = Some(sql[..sql.len().min(TEXT_MAX)].to_vec());
+            self.tally.has_text(sql[..sql.len().min(TEXT_MAX)].to_vec());
         }
     }
 
     /// A statement was answered so; `queue_ns` is in the total already.
     #[cold]
     pub(crate) fn log(&mut self, why: LoggedFor, call: Call) {
-        let text = self.tally.text.take();
+        let text = self.tally.take_text();
         if !matches!(self.current.command, com::QUERY | com::STMT_EXECUTE | com::STMT_BULK_EXECUTE) {
             return;
         }

@@ -80,6 +80,8 @@ pub(crate) fn with_sender<R>(
     work: impl FnOnce(&mut Analytics, &Sender) -> R,
 ) -> Option<R> {
     if tally.sender((at.schema, at.state)).is_none() {
+        // Nobody counts.
+        of.0.shared.digests.as_ref()?;
         let print = at.state.map_or(0, State::fingerprint);
         tally.sender = sender((at, print), of);
     }

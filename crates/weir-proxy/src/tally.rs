@@ -3,6 +3,8 @@
 //!
 //! COM_QUERY, COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE are counted here. Other commands are counted by their names only.
 
+mod answered;
+
 use crate::advise::Watch;
 use crate::analytics::{Analytics, Ask, Plain, Sender, Spot, here};
 use crate::command::statement_id;
@@ -17,9 +19,7 @@ use std::time::{Duration, Instant};
 use weir_cache::Refusal;
 use weir_session::{PinSet, Schema};
 use weir_sql::LexMode;
-use weir_stats::Timing;
-use weir_stats::advice::Sample;
-use weir_stats::digests::{Call, PlainCall, Slot, Source};
+use weir_stats::digests::{Call, Slot, Source};
 use weir_wire::attributes::statement_offset;
 use weir_wire::command as com;
 
@@ -37,9 +37,11 @@ pub(crate) struct Tally {
     pub(crate) source: Source,
     /// Whether it is looked what caching it would do, and what is seen of it.
     pub(crate) ask: Ask,
-    pub(crate) watch: Option<Box<Watch>>,
+    watch: Option<Box<Watch>>,
     /// When the last write of a session with a connection of its own was acknowledged.
     pub(crate) wrote: Option<Instant>,
+    /// More than the server's answer may be to be counted of the statement at hand: whoever notes such a thing sets it.
+    is_special: bool,
     /// The rows of an answer from the cache, and the error of one of Weir's.
     rows: u64,
     saved_ns: u64,
@@ -54,7 +56,7 @@ pub(crate) struct Tally {
     /// The schema that is shown of the session.
     pub shown: Schema,
     /// For the query log: the text of the statement at hand, and the rules that have matched it.
-    pub text: Option<Vec<u8>>,
+    text: Option<Vec<u8>>,
     pub(crate) matched: Option<Box<Matched>>,
 }
 
@@ -70,6 +72,7 @@ impl Tally {
             ask: Ask::No,
             watch: None,
             wrote: None,
+            is_special: false,
             rows: 0,
             saved_ns: 0,
             error: None,
@@ -114,29 +117,55 @@ impl Tally {
     /// The command at hand is sent, or answered, at this moment.
     #[inline]
     pub fn begins(&mut self, now: Instant) {
-        let since = self.waits_since.take();
-        self.queue_ns = since.map_or(0, |since| now.saturating_duration_since(since).as_nanos() as u64);
+        self.queue_ns = 0;
+        if let Some(since) = self.waits_since.take() {
+            self.queue_ns = now.saturating_duration_since(since).as_nanos() as u64;
+            self.is_special = true;
+        }
     }
 
     /// The cache has nothing to answer with.
     pub fn missed(&mut self) {
-        self.source = Source::Miss;
+        (self.source, self.is_special) = (Source::Miss, true);
     }
 
     /// The cache leaves the statement alone.
     pub fn refused(&mut self, reason: Refusal) {
-        self.source = Source::Refused(reason as u8);
+        (self.source, self.is_special) = (Source::Refused(reason as u8), true);
     }
 
     /// The cache answers.
     pub fn served(&mut self, rows: u64, saved: Duration) {
-        (self.source, self.rows) = (Source::Hit, rows);
+        (self.source, self.rows, self.is_special) = (Source::Hit, rows, true);
         self.saved_ns = saved.as_nanos() as u64;
     }
 
     /// Weir answers with an error.
     pub fn errs(&mut self, code: u16) {
-        self.error = Some(code);
+        (self.error, self.is_special) = (Some(code), true);
+    }
+
+    /// The answer of the statement at hand is watched so, as it comes in pieces.
+    pub(crate) fn watches(&mut self, watch: Box<Watch>) {
+        (self.watch, self.is_special) = (Some(watch), true);
+    }
+
+    #[inline]
+    pub(crate) fn watch(&mut self) -> Option<&mut Watch> {
+        self.watch.as_deref_mut()
+    }
+
+    pub(crate) fn take_watch(&mut self) -> Option<Box<Watch>> {
+        self.watch.take()
+    }
+
+    /// The statement at hand has this text, which may be logged.
+    pub(crate) fn has_text(&mut self, text: Vec<u8>) {
+        (self.text, self.is_special) = (Some(text), true);
+    }
+
+    pub(crate) fn take_text(&mut self) -> Option<Vec<u8>> {
+        self.text.take()
     }
 
     /// What there is to keep of a statement that was just prepared.
@@ -160,7 +189,7 @@ impl Tally {
     ) {
         let found = with_sender((self, at), of, |analytics, sender| match spot {
             Some(spot) => {
-                let key = spot.is_cacheable().then(|| analytics.text_key(sql, mode));
+                let key = spot.is_cacheable().then(|| analytics.general_key(sql, mode));
                 analytics.slot(spot, sender, key)
             }
             None => {
@@ -198,7 +227,7 @@ impl Tally {
 
     /// When the command at hand has taken so long, as in [`Call::at_ns`].
     #[inline]
-    fn at_ns(&self, total_ns: u64) -> u64 {
+    pub(crate) fn at_ns(&self, total_ns: u64) -> u64 {
         self.began_ns + self.started_ns + total_ns
     }
 
@@ -206,16 +235,6 @@ impl Tally {
     #[inline]
     fn counts_nothing(&mut self) {
         (self.error, self.source, self.ask) = (None, Source::Server, Ask::No);
-    }
-
-    /// Nothing but the server's answer is to be counted of the statement at hand.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.source == Source::Server
-            && self.error.is_none()
-            && self.queue_ns == 0
-            && self.watch.is_none()
-            && self.text.is_none()
     }
 }
 
@@ -245,13 +264,15 @@ impl Session {
         let Some(Kept { spot: Some(spot), noted, types, .. }) = self.statements.get_mut(id) else { return };
         self.tally.executes = Some((id, *noted));
         let flags = self.client_caps;
-        let key = whole.and_then(|payload| types.key(payload, flags));
+        let key = |types: &mut Types| whole.and_then(|payload| types.key(payload, flags));
         if let Some(sender) = self.tally.sender(stand_of(&self.sharing, &self.ruled))
             && let Some(slot) = spot.last(sender)
         {
-            (self.tally.slot, self.tally.ask) = (Some(slot), sender.later(key));
+            self.tally.ask = sender.later(key(types));
+            self.tally.slot = Some(slot);
             return;
         }
+        let key = key(types);
         let at = place_of(&self.sharing, &self.ruled, &self.server);
         let of = (&*self.worker, &*self.identity);
         let found =
@@ -303,114 +324,6 @@ impl Session {
     pub(crate) fn tally_preparation(&mut self, sql: &[u8]) {
         let mode = self.lex_mode();
         self.tally.preparing = here(|analytics| analytics.spot(sql, mode));
-    }
-
-    /// A server has answered; `whole` is all of it, where one read has brought it. Times as in
-    /// [`weir_stats::WorkerStats::command_done`].
-    #[inline]
-    pub(crate) fn tally_answered(&mut self, total: Timing, server_ns: u64, whole: Option<&[u8]>) {
-        let total_ns = total.ns();
-        let Some(slot) = self.tally.slot else { return self.tally.counts_nothing() };
-        if !self.tally.is_plain()
-            || server_ns != total_ns
-            || server_ns == 0
-            || !self.walker.ended_rows()
-            || self.walker.error().is_some()
-        {
-            return self.tally_any(slot, (total_ns, server_ns), whole);
-        }
-        let Some(sample) = self.tally_rows(slot, total) else {
-            return self.tally_any(slot, (total_ns, server_ns), whole);
-        };
-        self.tally.ask = Ask::No;
-        if let Some(sample) = sample {
-            self.watch_whole(slot, server_ns, sample, whole);
-        }
-        if let Some(why) = self.worker.shared.query_log.wants(total_ns) {
-            self.log(why, self.call((total_ns, 0, server_ns), None, Source::Server));
-        }
-    }
-
-    /// Counts what most statements are: one that has only rows for its answer, did not wait, and whose client took the answer at once. It is
-    /// returned whether it is in the sample; `None`: its row has gone, and it is not counted.
-    #[inline]
-    fn tally_rows(&self, slot: Slot, time: Timing) -> Option<Option<Sample>> {
-        let ns = time.ns();
-        let plain = PlainCall {
-            time,
-            rows_sent: self.walker.rows(),
-            bytes_in: self.current.bytes_in,
-            bytes_out: self.current.bytes_out,
-            at_ns: self.tally.at_ns(ns),
-        };
-        here(|analytics| {
-            // Where its row has gone, another digest may have its place.
-            if !analytics.count_plain(slot, plain) {
-                return None;
-            }
-            Some(if self.is_outside() { analytics.might_hit(slot, ns, self.tally.ask) } else { None })
-        })?
-    }
-
-    /// Counts any other.
-    #[inline(never)]
-    fn tally_any(&mut self, slot: Slot, (total_ns, server_ns): (u64, u64), whole: Option<&[u8]>) {
-        // What the client was told, where Weir has put that in the place of the server's.
-        let error = self.tally.error.take().or(self.walker.error());
-        let source = std::mem::take(&mut self.tally.source);
-        let ask = std::mem::take(&mut self.tally.ask);
-        let might_hit = ask != Ask::No && source == Source::Server && self.is_outside();
-        if ask == Ask::No {
-            self.advised_of_write();
-        }
-        let queue_ns = self.tally.waited();
-        let call = self.call((total_ns + queue_ns, queue_ns, server_ns), error, source);
-        let (counted, sample) = here(|analytics| {
-            // Where its row has gone, another digest may have its place.
-            let counted = analytics.count(slot, call);
-            (counted, (counted && might_hit).then(|| analytics.might_hit(slot, server_ns, ask)).flatten())
-        })
-        .unwrap_or((true, None));
-        if !counted {
-            self.counts_anew(call);
-        }
-        // Asked ahead: what is not logged needs no place in memory.
-        if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
-            self.log(why, call);
-        }
-        self.tally.text = None;
-        if let Some(sample) = sample {
-            self.watch_whole(slot, server_ns, sample, whole);
-        }
-        if self.tally.watch.is_some() {
-            self.watched(slot, server_ns, might_hit);
-        }
-    }
-
-    /// What a server has answered. The times are those of [`Call`], in its order.
-    fn call(
-        &self,
-        (total_ns, queue_ns, server_ns): (u64, u64, u64),
-        error: Option<u16>,
-        source: Source,
-    ) -> Call {
-        let rows_affected = match self.walker.ended_rows() || error.is_some() {
-            true => 0,
-            false => self.walker.ok().affected_rows,
-        };
-        Call {
-            total_ns,
-            queue_ns,
-            server_ns,
-            rows_sent: self.walker.rows(),
-            rows_affected,
-            bytes_in: self.current.bytes_in,
-            bytes_out: self.current.bytes_out,
-            error,
-            source,
-            saved_ns: 0,
-            at_ns: self.tally.at_ns(total_ns - queue_ns),
-        }
     }
 
     /// Counts a statement that is no plain one, or whose row has gone.
@@ -469,6 +382,6 @@ impl Session {
         if let Some(why) = self.worker.shared.query_log.wants(call.total_ns) {
             self.log(why, call);
         }
-        self.tally.text = None;
+        (self.tally.text, self.tally.is_special) = (None, false);
     }
 }

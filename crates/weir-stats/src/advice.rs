@@ -19,7 +19,7 @@ mod line;
 mod prediction;
 
 pub use desk::{Desk, Limits};
-pub use gate::{Gates, Sample};
+pub use gate::{Gate, Gates, Sample};
 pub use line::{Line, Outcome, Seen, Tier};
 pub use prediction::{Prediction, best, merged};
 

@@ -1,7 +1,7 @@
 //! A statement without the comments that mean nothing to the server.
 
 use crate::{LexMode, Lexer, Token, TokenKind};
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr2, memmem};
 use std::ops::Range;
 
 /// Writes the statement as a pattern of a rule sees it into `out`, in place of what was there: without plain
@@ -88,6 +88,10 @@ fn is_closed(token: Token, sql: &[u8]) -> bool {
 fn may_end_with_comment(sql: &[u8], mode: LexMode) -> bool {
     sql.last().is_some_and(|byte| mode.charset.is_blank(*byte))
         || sql.ends_with(b"*/")
-        || memchr(b'#', sql).is_some()
-        || memchr(b'-', sql).is_some_and(|at| memmem::find(&sql[at..], b"--").is_some())
+        || memchr2(b'#', b'-', sql).is_some_and(|at| begins_comment(&sql[at..]))
+}
+
+#[cold]
+fn begins_comment(sql: &[u8]) -> bool {
+    memchr(b'#', sql).is_some() || memmem::find(sql, b"--").is_some()
 }

@@ -112,7 +112,7 @@ impl Desk {
     pub(super) fn observe(
         &self,
         gate: &mut Gate,
-        subject: (Arc<DigestText>, Arc<Origin>),
+        subject: &(Arc<DigestText>, Arc<Origin>),
         seen: &Seen,
         skipped: u64,
     ) -> Sure {
@@ -179,7 +179,7 @@ impl State {
     }
 
     /// The line of a statement, which is made if there is none. Where that takes another's place it must have come before.
-    fn line(&mut self, limits: &Limits, subject: (Arc<DigestText>, Arc<Origin>), now: u64) -> Option<u32> {
+    fn line(&mut self, limits: &Limits, subject: &(Arc<DigestText>, Arc<Origin>), now: u64) -> Option<u32> {
         let key = (subject.0.id, Arc::clone(&subject.1));
         if let Some(at) = self.places.get(&key) {
             return Some(*at);
@@ -188,7 +188,7 @@ impl State {
         if is_full && !self.has_come(&key) {
             return None;
         }
-        let growing = Growing::new(self.next_serial, subject, now);
+        let growing = Growing::new(self.next_serial, subject.clone(), now);
         self.next_serial += 1;
         let at = if !is_full {
             self.lines.push(growing);

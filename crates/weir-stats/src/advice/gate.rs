@@ -15,17 +15,17 @@ const TOLD_AT: u64 = 256;
 
 /// What one worker knows of a line.
 #[derive(Debug, Clone)]
-pub(super) struct Gate {
+pub struct Gate {
     /// The row of the worker's table that it belongs to, by its serial number.
     row: u64,
     /// The line's place and serial number at the desk.
-    pub line: Option<(u32, u64)>,
+    pub(super) line: Option<(u32, u64)>,
     /// The greatest key of the sample.
     most: u64,
-    pub hot: Option<Arc<HotKeys>>,
+    pub(super) hot: Option<Arc<HotKeys>>,
     /// What was counted since the desk was told.
-    pub calls: u64,
-    pub server_ns: u64,
+    pub(super) calls: u64,
+    pub(super) server_ns: u64,
     subject: Option<(Arc<DigestText>, Arc<Origin>)>,
 }
 
@@ -40,13 +40,14 @@ impl Default for Gate {
 
 impl Gate {
     /// Whether it is told for the first time that so many of a key's first bits are 0 in the sample.
-    pub fn follow(&mut self, shift: u32) -> bool {
+    pub(super) fn follow(&mut self, shift: u32) -> bool {
         let most = u64::MAX.checked_shr(shift).unwrap_or(0);
         std::mem::replace(&mut self.most, most) != most
     }
 
+    /// Whether an execution with this key is to be watched.
     #[inline(always)]
-    fn watches(&self, key: u64) -> bool {
+    pub fn watches(&self, key: u64) -> bool {
         key <= self.most || self.hot.as_ref().is_some_and(|hot| hot.contains(key))
     }
 }
@@ -111,20 +112,17 @@ impl Gates {
         skips
     }
 
-    /// An execution was answered by the server that the cache might have answered. With `key`, whether it is to be watched. `None`: the
-    /// first of its row, which is not counted yet.
+    /// An execution was answered by the server that the cache might have answered. `None`: the first of its row, which is not counted
+    /// yet.
     #[inline(always)]
-    pub fn count(&mut self, slot: Slot, server_ns: u64, key: Option<u64>) -> Option<Option<Sample>> {
+    pub fn count(&mut self, slot: Slot, server_ns: u64) -> Option<&Gate> {
         let gate = self.gates.get_mut(slot.index()).filter(|gate| gate.row == slot.serial())?;
         gate.calls += 1;
         gate.server_ns += server_ns;
         if gate.calls == TOLD_AT {
             self.desk.tell(gate);
         }
-        match key {
-            Some(key) if gate.watches(key) => Some(Some(Sample { key })),
-            _ => Some(None),
-        }
+        Some(gate)
     }
 
     /// Counts the first execution of a row, whose statement and sender `subject` is. It is watched.
@@ -141,15 +139,17 @@ impl Gates {
     /// One that was watched has been answered, and was counted.
     pub fn observe(&mut self, slot: Slot, seen: &Seen) {
         let Some(gate) = self.gates.get_mut(slot.index()) else { return };
-        let (Some(subject), true) = (&gate.subject, gate.row == slot.serial()) else { return };
-        let subject = (Arc::clone(&subject.0), Arc::clone(&subject.1));
+        if gate.row != slot.serial() {
+            return;
+        }
+        let Some(subject) = gate.subject.take() else { return };
         let recent = &mut self.recent[seen.key as usize % RECENT];
         if recent.key != seen.key {
             *recent = Recent { key: seen.key, ..Recent::default() };
         }
         let skipped = std::mem::take(&mut recent.skipped);
-        let sure = self.desk.observe(gate, subject, seen, skipped);
-        recent.sure = sure;
+        recent.sure = self.desk.observe(gate, &subject, seen, skipped);
+        gate.subject = Some(subject);
         recent.times = recent.times.saturating_add(1);
     }
 

@@ -17,6 +17,9 @@ const ONE_IN: u64 = 64;
 const LOOKED_AT: u64 = 512;
 /// A key is hot that is asked for more than so many times as often as the mean.
 const HOT: u64 = 2;
+/// None is where the variance of how often keys are asked for is not more than so many times the mean: by chance alone it is as much as
+/// the mean.
+const BY_CHANCE: f64 = 1.5;
 /// It keeps about so many keys at least.
 const LEAST: usize = 64;
 /// It is looked so seldom whether all keys can be watched again, in microseconds: as long as any answer is stored.
@@ -220,8 +223,8 @@ impl Growing {
         }
     }
 
-    /// Runs one execution, and `skipped` ones of the same key before it which were hits under every TTL. Returns until when the
-    /// next are hits as well.
+    /// Runs one execution, and `skipped` ones of the same key before it which were hits under every TTL; what they would have been
+    /// answered is told from the executions before and behind them. Returns until when the next are hits as well.
     pub fn run(&mut self, seen: &Seen, skipped: u64) -> Sure {
         self.unseen = 0;
         let line = &mut self.line;
@@ -230,11 +233,11 @@ impl Growing {
             Some(key) => (key, 1.0),
             None => {
                 self.watched += 1;
-                (self.keys.entry(seen.key).or_default(), f64::from(self.shift).exp2())
+                (self.keys.entry(seen.key).or_default(), power_of_two(self.shift))
             }
         };
         key.calls = key.calls.saturating_add(u32::try_from(skipped + 1).unwrap_or(u32::MAX));
-        let skipped = skipped as f64;
+        let skipped = skipped as f64 * scale;
         let kept = match seen.outcome {
             Outcome::Kept { hash, bytes } => {
                 if key.last_hash.replace(hash) != Some(hash) {
@@ -252,10 +255,16 @@ impl Growing {
         let mut sure = Sure { until_us: u64::MAX, oldest_us: u64::MAX };
         let of_key = key.fills.iter_mut().zip(&mut key.misses);
         for ((ttl, tier), (fill, misses)) in LADDER.iter().zip(&mut line.tiers).zip(of_key) {
-            tier.hits += skipped * scale;
+            // A wrong answer stays one. Where it has become one since, that was at any time, for half of those between.
+            let differs = fill.asked > 0 && kept.is_some_and(|hash| hash != fill.hash);
+            if skipped > 0.0 {
+                let share = if fill.outdated { 1.0 } else { f64::from(u8::from(differs)) / 2.0 };
+                tier.hits += skipped;
+                tier.stale += share * skipped;
+            }
             if fill.serves(*ttl, seen) {
                 tier.hits += scale;
-                if kept.is_some_and(|hash| hash != fill.hash) {
+                if differs {
                     tier.stale += scale;
                     tier.outdated += if fill.outdated { 0.0 } else { scale };
                     fill.outdated = true;
@@ -354,7 +363,11 @@ impl Growing {
 
     /// Those that were asked for most go on to be watched, and stand for themselves alone. All keys are known at this time.
     fn choose_hot(&mut self) {
-        let calls: u64 = self.keys.values().map(|key| u64::from(key.calls)).sum();
+        let Fit { keys, calls, square, .. } = Fit::of(self.keys.values().map(|key| (key.calls, 0)));
+        if square * keys <= calls * calls + BY_CHANCE * calls * keys {
+            return;
+        }
+        let calls = calls as u64;
         let least = HOT * calls / self.keys.len().max(1) as u64;
         let mut hot: Vec<(u32, u64)> = self.keys.iter().map(|(hash, key)| (key.calls, *hash)).collect();
         hot.retain(|(calls, _)| u64::from(*calls) > least);
@@ -377,7 +390,7 @@ impl Growing {
     /// The same since all keys were watched.
     fn told_of_now(&self) -> Line {
         let mut line = self.line.clone();
-        let all = f64::from(self.shift).exp2();
+        let all = power_of_two(self.shift);
         (line.keys, line.one_of) = (self.keys.len() + self.hot.len(), 1 << self.shift.min(63));
         for (at, (ttl, tier)) in LADDER.iter().zip(&mut line.tiers).enumerate() {
             let keys = self.keys.values().map(|key| (key, all));
@@ -399,6 +412,11 @@ impl Growing {
         }
         line
     }
+}
+
+/// One of how many keys is watched whose hash begins with so many zeros. There are fewer keys than would make it more.
+fn power_of_two(shift: u32) -> f64 {
+    (1u64 << shift.min(63)) as f64
 }
 
 /// Executions and misses of some keys, each of which has a point in a plane.

@@ -27,13 +27,20 @@ impl Spread {
     #[inline]
     pub fn record_timing(&self, Timing { ns, bucket }: Timing) {
         self.sum_ns.add(ns);
-        let Some(bucket) = bucket.checked_sub(1) else { return self.below.inc() };
-        let Some(piece) = self.pieces.get(bucket / BUCKETS) else { return self.above.inc() };
+        // The first bucket is in no piece, nor is the last.
+        let in_pieces = bucket.wrapping_sub(1);
+        let Some(piece) = self.pieces.get(in_pieces / BUCKETS) else { return self.beyond(bucket) };
         let piece = match piece.get() {
             Some(piece) => piece,
             None => piece.get_or_init(Box::default),
         };
-        piece[bucket % BUCKETS].inc();
+        piece[in_pieces % BUCKETS].inc();
+    }
+
+    #[cold]
+    fn beyond(&self, bucket: usize) {
+        let side = if bucket == 0 { &self.below } else { &self.above };
+        side.inc();
     }
 
     pub fn add_to(&self, sum: &mut HistogramSnapshot) {

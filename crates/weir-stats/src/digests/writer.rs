@@ -222,8 +222,8 @@ impl Writer {
     /// The same for what most statements are.
     #[inline(always)]
     #[must_use = "what has gone is to be counted elsewhere"]
-    pub fn count_plain(&self, slot: Slot, call: PlainCall) -> bool {
-        self.row(slot).filter(|_| self.is_followed()).inspect(|row| row.counts.add_plain(call)).is_some()
+    pub fn count_plain(&self, slot: Slot, call: impl FnOnce() -> PlainCall) -> bool {
+        self.row(slot).filter(|_| self.is_followed()).inspect(|row| row.counts.add_plain(call())).is_some()
     }
 
     /// The table was not emptied since this has last looked.

@@ -161,7 +161,7 @@ pub fn cache_of(shared: &Shared, id: &str) -> Result<AdvisedShown, ApiError> {
         ApiError::new(Code::UnknownDigest, text)
     };
     let lines = shared.digests.as_ref().map(|digests| digests.advice()).unwrap_or_default();
-    let wanted = Named::of(id).among(lines.iter().map(|line| line.digest.id))?.ok_or_else(unknown)?;
+    let wanted = Named::to_look(id)?.among(lines.iter().map(|line| line.digest.id))?.ok_or_else(unknown)?;
     let lines: Vec<&Line> = lines.iter().filter(|line| line.digest.id == wanted).collect();
     let all = merged(lines.iter().copied()).ok_or_else(unknown)?;
     let bar = shared.digests.as_ref().map(Bar::of).ok_or_else(unknown)?;
@@ -286,7 +286,7 @@ fn quoted(word: &str) -> String {
 /// The rule that decides about the cache for such a statement, as far as its digest tells, and its mode.
 fn cached_by(shared: &Shared, line: &Line) -> Option<(String, CacheMode)> {
     let question = Question {
-        sql: text(&line.digest.text),
+        sql: as_called(&text(&line.digest.text)),
         user: Some(text(&line.origin.user)),
         schema: Some(text(&line.origin.schema)).filter(|schema| !schema.is_empty()),
         client: None,
@@ -294,6 +294,21 @@ fn cached_by(shared: &Shared, line: &Line) -> Option<(String, CacheMode)> {
     };
     let digest = Digest { id: line.digest.id, text: line.digest.text.to_vec() };
     super::explain::cached_by(shared, &question, digest)
+}
+
+/// The text of a digest with each parenthesis right behind what stands before it: with a space between, both servers take the name of an
+/// aggregate for that of a stored function.
+fn as_called(digest: &str) -> String {
+    let mut quoted = false;
+    let mut out = String::with_capacity(digest.len());
+    for c in digest.chars() {
+        quoted ^= c == '`';
+        if c == '(' && !quoted && out.ends_with(' ') {
+            out.pop();
+        }
+        out.push(c);
+    }
+    out
 }
 
 fn predicted(p: &Prediction) -> Predicted {
@@ -323,6 +338,13 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_functions_stand_at_their_parentheses() {
+        let digest = "SELECT SUM ( `k ( l` ) , COUNT ( * ) FROM ( SELECT ? ) `t` WHERE `a` IN ( ... )";
+        let read = "SELECT SUM( `k ( l` ) , COUNT( * ) FROM( SELECT ? ) `t` WHERE `a` IN( ... )";
+        assert_eq!(as_called(digest), read);
+    }
 
     #[test]
     fn words_are_the_steps_of_the_ladder() {

@@ -93,6 +93,39 @@ async fn an_error_of_what_runs_behind_an_answer_is_shown_to_nobody() {
     }
 }
 
+/// The server says of an answer how it came by it. Another plan, or a slow run, is no other answer.
+#[tokio::test]
+async fn an_answer_found_in_another_way_has_not_changed() {
+    for (flavor, server) in &both() {
+        let create = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9)) ENGINE=InnoDB";
+        let rows = "INSERT INTO t WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n WHERE i < 300) \
+                    SELECT i, CONCAT('v', i) FROM n";
+        database(server, "ca_plan", &[create, rows]).await;
+        let rules = ALL.replace("ttl = \"1h\"", "ttl = \"1h\", verify = \"100%\"");
+        let weir = sharing(server, 2, "", &rules);
+        let [mut one] = clients(&weir, "ca_plan").await;
+        let mut direct = app(server.addr()).database("ca_plan").connect().await.unwrap();
+        let sql = "SELECT id FROM t WHERE v = 'v7'";
+        let flags = async |direct: &mut Client| direct.query(sql).await.unwrap().status().unwrap();
+        let before = flags(&mut direct).await;
+        let counted = async || {
+            let of = |name| format!("weir_cache_{name}_total{{rule=\"all\"}}");
+            [metric(&weir, &of("verified")).await, metric(&weir, &of("mismatched")).await]
+        };
+        assert_eq!(row(&mut one, sql).await, "7", "{flavor:?}");
+        for (change, told) in
+            [("CREATE INDEX by_v ON t (v)", [1.0, 0.0]), ("INSERT INTO t VALUES (1000, 'v7')", [2.0, 1.0])]
+        {
+            direct.run(change).await.unwrap();
+            assert_eq!(row(&mut one, sql).await, "7", "{flavor:?}: from memory");
+            // What runs behind the answer is over when the next command is taken.
+            shown(&mut one, "client_id").await;
+            assert_eq!(counted().await, told, "{flavor:?} {change}");
+        }
+        assert_ne!(flags(&mut direct).await, before, "{flavor:?}: the flags tell them apart");
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_takes_nothing_holds_up_others_once() {
     for (flavor, server) in &both() {

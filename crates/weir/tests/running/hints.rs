@@ -33,7 +33,7 @@ async fn a_digest_in_place_of_a_rule_s_name_names_the_rules_that_match_it() {
         vec!["rules", "show", &id],
         vec!["rules", "move", &id, "--first"],
         vec!["rules", "edit", &id, "--ttl", "2s"],
-        vec!["rules", "replace", &id, "--name", "x", "--ttl", "2s"],
+        vec!["rules", "replace", &id, "--name", "x", "--match-table", "t", "--ttl", "2s"],
     ];
     for args in &verbs {
         let said = refused_with(&weir, args);

@@ -139,3 +139,40 @@ async fn rows_of_a_digest_come_in_pages() {
     let text = refused_with(&weir, &["queries", "show", &id, "--limit", "0"]);
     assert!(text.contains("limit is from 1 to 10000"), "{text}");
 }
+
+#[tokio::test]
+async fn answers_that_have_changed_are_counted_with_their_age() {
+    let server = server(Flavor::MariaDb);
+    table(&server, "api_stale").await;
+    let verified =
+        "[[rule]]\nname = \"t\"\nmatch = { table = \"t\" }\ncache = { ttl = \"1h\", verify = \"100%\" }\n";
+    let weir = sharing(&server, 4, "", verified);
+    let [mut client] = clients(&weir, "api_stale").await;
+    assert_eq!(value(&mut client, 1).await, "one");
+    assert_eq!(value(&mut client, 1).await, "one");
+    // What runs behind the answer is over when the next command is taken.
+    shown(&mut client, "client_id").await;
+    change(&server, "UPDATE api_stale.t SET v='new'").await;
+    assert_eq!(value(&mut client, 1).await, "one");
+    until("it is compared", async || {
+        (metric(&weir, "weir_cache_stale_age_seconds_count{rule=\"t\"}").await == 1.0).then_some(())
+    })
+    .await;
+    let all = "weir_cache_stale_age_seconds_bucket{rule=\"t\",le=\"+Inf\"}";
+    assert_eq!(metric(&weir, all).await, 1.0);
+    assert_eq!(metric(&weir, "weir_cache_mismatched_total{rule=\"t\"}").await, 1.0);
+    let counts = told_json(&weir, &["cache", "stats"])["total"].clone();
+    assert_eq!((&counts["verified"], &counts["mismatched"]), (&json!(2), &json!(1)), "{counts}");
+    let ages: u64 =
+        counts["stale_ages"].as_array().unwrap().iter().map(|age| age["answers"].as_u64().unwrap()).sum();
+    assert_eq!(ages, 1, "{counts}");
+    assert!(told(&weir, &["rules", "show", "t"]).contains("stale after"));
+    let warns = || {
+        told(&weir, &["status"])
+            .contains("1 answer from the cache was found to differ from the server's, by `t`")
+    };
+    assert!(warns());
+    told(&weir, &["rules", "remove", "t"]);
+    let rules = told_json(&weir, &["cache", "stats"])["rules"].clone();
+    assert_eq!((warns(), rules), (false, json!([])));
+}
