@@ -55,6 +55,8 @@ pub enum Code {
     UnknownDigest,
     /// Several digests begin with these digits.
     AmbiguousDigest,
+    /// So few digits of a digest's id are not taken for one.
+    DigestTooShort,
     /// The cache has never held anything of this name.
     NothingNamed,
     /// There is already a rule of this name.
@@ -90,7 +92,7 @@ pub enum Code {
 impl Code {
     pub const fn status(self) -> StatusCode {
         match self {
-            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::BadRequest | Self::DigestTooShort => StatusCode::BAD_REQUEST,
             Self::TokenNeeded | Self::UnknownToken => StatusCode::UNAUTHORIZED,
             Self::ForbiddenHost | Self::ForbiddenOrigin | Self::RoleTooLow => StatusCode::FORBIDDEN,
             Self::TooManyFailures => StatusCode::TOO_MANY_REQUESTS,
@@ -130,6 +132,7 @@ impl Code {
             Self::UnknownRule => "unknown_rule",
             Self::UnknownDigest => "unknown_digest",
             Self::AmbiguousDigest => "ambiguous_digest",
+            Self::DigestTooShort => "digest_too_short",
             Self::NothingNamed => "nothing_named",
             Self::DuplicateRule => "duplicate_rule",
             Self::RulesChanged => "rules_changed",
@@ -178,6 +181,7 @@ mod tests {
             Code::UnknownRule,
             Code::UnknownDigest,
             Code::AmbiguousDigest,
+            Code::DigestTooShort,
             Code::NothingNamed,
             Code::DuplicateRule,
             Code::RulesChanged,

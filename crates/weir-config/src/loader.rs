@@ -35,11 +35,16 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Zeroizing<String>, Report> {
     let path = path.as_ref();
     read(path).map(Zeroizing::new).map_err(|error| {
         let message = format!("cannot read the file: {error}");
-        Report::about(
-            &path.display().to_string(),
-            message,
-            "give its path with -c FILE, or in the variable WEIR_CONFIG",
-        )
+        let hint = match error.kind() {
+            io::ErrorKind::InvalidData => {
+                "TOML is UTF-8: write the file in that, or name the one that is meant"
+            }
+            io::ErrorKind::IsADirectory => "this is a folder: name the file in it, such as weir.toml",
+            io::ErrorKind::PermissionDenied => "let the user that Weir runs as read it",
+            io::ErrorKind::FileTooLarge => "Weir reads 1 MiB at most: name the file that is meant",
+            _ => "give its path with -c FILE, or in the variable WEIR_CONFIG",
+        };
+        Report::about(&path.display().to_string(), message, hint)
     })
 }
 

@@ -186,7 +186,10 @@ fn a_file_is_loaded_with_what_lies_beside_it() {
     std::fs::write(&file, format!("{text}password = {{ file = \".\" }}\n")).unwrap();
     assert!(weir_config::load(&file).unwrap_err().to_string().contains("is a directory"));
     std::fs::write(&file, b"\xff\xfe").unwrap();
-    assert!(weir_config::load(&file).unwrap_err().to_string().contains("UTF-8"));
+    let said = weir_config::load(&file).unwrap_err().to_string();
+    assert!(said.contains("TOML is UTF-8") && !said.contains("-c FILE"), "{said}");
+    let said = weir_config::load(file.parent().unwrap()).unwrap_err().to_string();
+    assert!(said.contains("this is a folder") && !said.contains("-c FILE"), "{said}");
     std::fs::write(&file, "#".repeat((1 << 20) + 1)).unwrap();
     assert!(weir_config::load(&file).unwrap_err().to_string().contains("1 MiB"));
     let absent = weir_config::load(folder.join("absent.toml")).unwrap_err();

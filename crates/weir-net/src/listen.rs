@@ -17,13 +17,13 @@ pub const BACKLOG: i32 = 4096;
 /// Longest path of a Unix socket on Linux, in bytes (`sun_path` less the final NUL; unix(7)).
 pub const MAX_UNIX_PATH_BYTES: usize = 107;
 
-/// Why a listening socket could not be had; each message says what to do.
+/// Why a listening socket could not be had; each message says what to do, and what the system said: none has a source beside.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// The host name has no address.
     #[error(
-        "cannot listen on {host}:{port}: the name cannot be resolved: {source}; use an address, or * for all"
+        "cannot listen on {host}:{port}: the name cannot be resolved: {why}; use an address, or * for all"
     )]
     Resolve {
         /// Host as configured.
@@ -31,15 +31,15 @@ pub enum ListenError {
         /// Port as configured.
         port: u16,
         /// The resolver's answer.
-        source: io::Error,
+        why: io::Error,
     },
     /// The kernel refused a TCP address.
-    #[error("cannot listen on {address}: {source}; {advice}")]
+    #[error("cannot listen on {address}: {why}; {advice}")]
     Tcp {
         /// The address.
         address: SocketAddr,
         /// The kernel's answer.
-        source: io::Error,
+        why: io::Error,
         /// What to do about it.
         advice: &'static str,
     },
@@ -64,14 +64,14 @@ pub enum ListenError {
         length: usize,
     },
     /// The file system or kernel refused the Unix socket.
-    #[error("cannot listen on unix:{}: cannot {action}: {source}; check that the directory exists and that the user Weir runs as may write to it", .path.display())]
+    #[error("cannot listen on unix:{}: cannot {action}: {why}; check that the directory exists and that the user Weir runs as may write to it", .path.display())]
     Unix {
         /// The path.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
         /// The system's answer.
-        source: io::Error,
+        why: io::Error,
     },
 }
 
@@ -146,7 +146,7 @@ pub fn bind_unix_with_mode(path: &Path, mode: u32) -> Result<BoundUnix, ListenEr
     if length > MAX_UNIX_PATH_BYTES {
         return Err(ListenError::PathTooLong { path: path.to_owned(), length });
     }
-    let failed = |action| move |source| ListenError::Unix { path: path.to_owned(), action, source };
+    let failed = |action| move |why| ListenError::Unix { path: path.to_owned(), action, why };
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -198,7 +198,7 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ListenError> {
     if let Ok(address) = bare.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    let failed = |source| ListenError::Resolve { host: host.to_owned(), port, source };
+    let failed = |why| ListenError::Resolve { host: host.to_owned(), port, why };
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in (bare, port).to_socket_addrs().map_err(failed)? {
         if !addresses.contains(&address) {
@@ -231,7 +231,7 @@ fn is_absent(error: &io::Error) -> bool {
 fn tcp_error(address: SocketAddr, source: io::Error) -> ListenError {
     let advice = match source.kind() {
         io::ErrorKind::AddrInUse => {
-            "stop the process that listens there (find it with: ss -ltnp) or choose another port"
+            "stop the process that listens there (find it with: ss -ltnp) or choose another port, in [listen] of the file or with --listen and --admin"
         }
         io::ErrorKind::AddrNotAvailable => "this machine has no such address (list them with: ip address)",
         io::ErrorKind::PermissionDenied => {
@@ -239,11 +239,11 @@ fn tcp_error(address: SocketAddr, source: io::Error) -> ListenError {
         }
         _ => "check the address",
     };
-    ListenError::Tcp { address, source, advice }
+    ListenError::Tcp { address, why: source, advice }
 }
 
 fn remove_stale(path: &Path) -> Result<(), ListenError> {
-    let failed = |action| move |source| ListenError::Unix { path: path.to_owned(), action, source };
+    let failed = |action| move |why| ListenError::Unix { path: path.to_owned(), action, why };
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed("look at its path")(error)),

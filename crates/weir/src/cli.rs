@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub use advise::{AdviseArgs, AdviseCache, AdviseVerb};
 pub use history::{Against, HistoryArgs};
 pub use live::{KillArgs, SessionsArgs, SessionsFilter, SessionsList, SessionsVerb, TopArgs};
-pub use place::{At, AtPlace, ConfigArg, Place, config_for_run};
+pub use place::{At, AtPlace, CheckArgs, Place, config_for_run};
 pub use queries::{QueriesArgs, QueriesList, QueriesVerb};
 pub use rule::{RuleArgs, RuleFlags, text_of};
 pub use verbs::{CacheVerb, EditArgs, ExplainArgs, RulesVerb, TokenFile, TokenVerb};
@@ -39,7 +39,7 @@ pub enum Command {
     /// Serve clients until SIGTERM; SIGHUP reads the configuration again
     Run(Source),
     /// Check a configuration: every error at once, with its place and a hint; exit status 2 if there is one
-    Check(ConfigArg),
+    Check(CheckArgs),
     /// Print the JSON schema of weir.toml, for editors
     ConfigSchema,
     /// List, test and change the rules of a running Weir
@@ -111,6 +111,18 @@ pub struct Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sessions_that_sleep_are_idle() {
+        for word in ["idle", "sleep", "Sleep", "sleeping"] {
+            let Command::Sessions(args) = Cli::parse_from(["weir", "sessions", "--state", word]).command
+            else {
+                panic!("{word}")
+            };
+            assert_eq!(args.list.which.state.as_deref(), Some("idle"), "{word}");
+        }
+        assert!(Cli::try_parse_from(["weir", "sessions", "--state", "napping"]).is_err());
+    }
 
     /// Each verb and each argument says what it is.
     #[test]

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
             Ok((config, file)) => started(run::run(config, file)),
             Err(report) => bad(&report),
         },
-        Command::Check(config) => checked(&config.or_exit()),
+        Command::Check(args) => checked(&args.or_exit()),
         Command::Rules(verb) => started(verbs::rules(*verb)),
         Command::Cache(verb) => started(verbs::cache(verb)),
         Command::Queries(args) => started(verbs::queries(args)),
@@ -78,7 +78,19 @@ fn check(config: &Config) -> anyhow::Result<()> {
     })?;
     weir_policy::lint(&config.rules).iter().for_each(|warning| eprintln!("warning: {warning}"));
     build::settings(config, None)?;
+    missing_folders(config).iter().for_each(|warning| eprintln!("warning: {warning}"));
     Ok(())
+}
+
+/// What the running Weir tries again and again to write, and cannot.
+fn missing_folders(config: &Config) -> Vec<String> {
+    let history = config.history.file.as_ref().filter(|_| config.history.enabled);
+    let files = [("history.file", history), ("query_log.file", config.query_log.file.as_ref())];
+    let lacks = files.into_iter().filter_map(|(key, file)| {
+        let folder = file?.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())?;
+        Some(format!("{key}: there is no folder {}: make it, or nothing is written there", folder.display()))
+    });
+    lacks.collect()
 }
 
 /// The configuration, and the file that it stands in.

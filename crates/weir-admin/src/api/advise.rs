@@ -45,6 +45,7 @@ pub(super) async fn cache(
     params(("id" = String, Path, description = "The digest's 16 hexadecimal digits, or the first 4 or more, where no other digest begins so")),
     responses(
         (status = 200, body = AdvisedShown),
+        (status = 400, description = "`digest_too_short`", body = ErrorBody),
         (status = 404, description = "`unknown_digest`", body = ErrorBody),
         (status = 409, description = "`ambiguous_digest`", body = ErrorBody)
     )

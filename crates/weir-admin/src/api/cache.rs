@@ -18,7 +18,7 @@ pub(super) async fn show(State(control): State<Controls>) -> Result<Json<CacheSt
     post, path = "/cache/preview", tag = "cache", operation_id = "cache_preview", request_body = Selection,
     responses(
         (status = 200, body = Covered),
-        (status = 400, description = "`bad_request`: nothing is selected", body = ErrorBody),
+        (status = 400, description = "`bad_request`: nothing is selected; `digest_too_short`", body = ErrorBody),
         (status = 404, description = "`unknown_rule`, `unknown_digest`, `nothing_named`", body = ErrorBody),
         (status = 409, description = "`ambiguous_digest`", body = ErrorBody),
     )
@@ -35,7 +35,7 @@ pub(super) async fn preview(
     post, path = "/cache/wipe", tag = "cache", operation_id = "cache_wipe", request_body = Selection,
     responses(
         (status = 200, body = Covered),
-        (status = 400, description = "`bad_request`: nothing is selected", body = ErrorBody),
+        (status = 400, description = "`bad_request`: nothing is selected; `digest_too_short`", body = ErrorBody),
         (status = 404, description = "`unknown_rule`, `unknown_digest`, `nothing_named`", body = ErrorBody),
         (status = 409, description = "`ambiguous_digest`", body = ErrorBody),
     )

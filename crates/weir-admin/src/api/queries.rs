@@ -31,7 +31,7 @@ pub(super) async fn list(
     params(("id" = String, Path, description = "The digest's 16 hexadecimal digits, or the first 4 or more, where no other digest begins so"), QueryAsked),
     responses(
         (status = 200, body = QueryShown),
-        (status = 400, description = "`bad_request`: an unknown parameter or value", body = ErrorBody),
+        (status = 400, description = "`bad_request`: an unknown parameter or value; `digest_too_short`", body = ErrorBody),
         (status = 404, description = "`unknown_digest`", body = ErrorBody),
         (status = 409, description = "`ambiguous_digest`", body = ErrorBody),
     )

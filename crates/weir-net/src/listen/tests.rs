@@ -151,3 +151,13 @@ fn unix_socket_of_a_successor_survives_our_end() {
     UnixStream::connect(&path).unwrap();
     second.listener.accept().unwrap();
 }
+
+#[test]
+fn what_the_system_says_is_told_once_and_where_another_port_is_chosen() {
+    let taken = bind_tcp("127.0.0.1", 0).unwrap();
+    let port = taken[0].local_addr().unwrap().port();
+    let error = bind_tcp("127.0.0.1", port).unwrap_err();
+    assert!(std::error::Error::source(&error).is_none(), "who prints the sources would say it twice");
+    let said = error.to_string();
+    assert!(said.contains("os error") && said.contains("[listen]") && said.contains("--listen"), "{said}");
+}

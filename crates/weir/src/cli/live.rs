@@ -1,6 +1,7 @@
 //! The verbs about what goes on now.
 
 use super::{At, AtPlace};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
 
@@ -41,8 +42,7 @@ pub struct SessionsFilter {
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
     /// In this state only
-    #[arg(long, value_parser = ["idle", "in_transaction", "waiting_for_connection", "waiting_for_rule",
-        "waiting_for_answer", "running", "answering", "loading_file", "binlog"])]
+    #[arg(long, value_parser = states())]
     pub state: Option<String>,
     /// Only those that keep their server connection
     #[arg(long)]
@@ -50,6 +50,17 @@ pub struct SessionsFilter {
     /// Only those that a cache rule is for and cannot serve before they log in again
     #[arg(long)]
     pub not_served: bool,
+}
+
+/// MySQL's SHOW PROCESSLIST calls idle sessions `Sleep`.
+fn states() -> impl TypedValueParser<Value = String> {
+    let idle = PossibleValue::new("idle").aliases(["sleep", "Sleep", "sleeping"]);
+    let others =
+        ["in_transaction", "waiting_for_connection", "waiting_for_rule", "waiting_for_answer", "running"];
+    let others = others.into_iter().chain(["answering", "loading_file", "binlog"]);
+    PossibleValuesParser::new(std::iter::once(idle).chain(others.map(PossibleValue::new))).map(|state| {
+        if state.eq_ignore_ascii_case("sleep") || state == "sleeping" { "idle".to_owned() } else { state }
+    })
 }
 
 #[derive(Debug, Subcommand)]

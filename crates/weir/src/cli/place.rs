@@ -20,6 +20,16 @@ pub struct ConfigArg {
     config: Option<PathBuf>,
 }
 
+/// The file that `weir check` looks at: `-c` may be left out before it.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The configuration file, as with --config
+    #[arg(value_name = "FILE", conflicts_with = "config")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArg,
+}
+
 /// Where the running Weir is, and how it is shown.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The running Weir")]
@@ -69,6 +79,13 @@ impl ConfigArg {
     /// The path. As of every command line that lacks something, the program ends with exit status 2 where there is none.
     pub fn or_exit(&self) -> PathBuf {
         or_exit(found(self.config.clone(), &variable, Path::new(CONFIG)))
+    }
+}
+
+impl CheckArgs {
+    /// The path, as [`ConfigArg::or_exit`] has it.
+    pub fn or_exit(self) -> PathBuf {
+        self.file.unwrap_or_else(|| self.config.or_exit())
     }
 }
 

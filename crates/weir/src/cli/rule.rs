@@ -14,7 +14,6 @@ pub struct RuleArgs {
     pub flags: RuleFlags,
 }
 
-/// The keys of `[[rule]]`. Their values are checked by the running Weir.
 /// Digits of a digest's id that a rule is made of: with fewer another digest may be meant by now.
 const LEAST_DIGITS: usize = 8;
 
@@ -25,6 +24,7 @@ fn enough_of_an_id(text: &str) -> Result<String, String> {
     }
 }
 
+/// The keys of `[[rule]]`. Their values are checked by the running Weir.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The rule, without a file")]
 pub struct RuleFlags {
@@ -102,6 +102,19 @@ impl RuleFlags {
     fn do_something(&self) -> bool {
         let words = [&self.ttl, &self.soft_ttl, &self.stale_if_error, &self.mode, &self.share, &self.verify];
         words.iter().any(|word| word.is_some()) || self.views || self.no_own_writes
+    }
+
+    /// Whether one of them says which statements the rule is for.
+    fn choose(&self) -> bool {
+        let texts = [
+            &self.match_digest,
+            &self.match_pattern,
+            &self.match_table,
+            &self.match_kind,
+            &self.match_command,
+        ];
+        let from = [&self.from_digest, &self.match_schema, &self.match_user, &self.match_client];
+        texts.into_iter().chain(from).any(|given| given.is_some())
     }
 
     /// The rule is about this digest.
@@ -187,8 +200,8 @@ pub fn text_of(file: &std::path::Path) -> anyhow::Result<String> {
 }
 
 impl RuleArgs {
-    /// As of every command line that lacks something, the program ends with exit status 2 where flags say of no rule which it is, or
-    /// what it does.
+    /// As of every command line that lacks something, the program ends with exit status 2 where flags say of no rule which it is,
+    /// what it does, or for which statements.
     pub fn or_exit(self) -> Self {
         let lacks = match &self.flags {
             _ if self.file.is_some() => return self,
@@ -202,9 +215,23 @@ impl RuleArgs {
                  standard input) can say more: deny, rewrite, limit, timeout, or nothing, so that no rule below sees them; \
                  --help shows all\n"
             }
+            flags if !flags.choose() => {
+                "this rule would be for every statement: say which it is for, with --from-digest, --match-digest, --match-table, \
+                 --match-pattern, --match-schema, --match-user, --match-client, --match-command or --match-kind. If it is meant for \
+                 every read there is, --match-kind read says so; --help shows all\n"
+            }
             _ => return self,
         };
         clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, lacks).exit()
+    }
+
+    /// What the file is called in an error about what stands in it.
+    pub fn source(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        Some(match file.as_os_str() == "-" {
+            true => "standard input".to_owned(),
+            false => file.display().to_string(),
+        })
     }
 
     /// Reads the file, if it is one.

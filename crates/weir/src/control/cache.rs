@@ -1,7 +1,7 @@
 //! The cache, between the API's form and its own.
 
 use super::named::Named;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Instant;
 use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
 use weir_cache::{AGES, Asked, RuleStats, Selector, Wiped};
@@ -11,15 +11,19 @@ use weir_sql::Digest;
 
 pub fn state(shared: &Shared) -> CacheState {
     let (cache, in_force) = (shared.cache(), shared.rules());
-    let caching = in_force.iter().filter(|rule| rule.cache.is_some()).map(|rule| rule.name.as_str());
-    let caching: HashSet<&str> = caching.collect();
+    let there_are: HashMap<&str, bool> =
+        in_force.iter().map(|rule| (rule.name.as_str(), rule.cache.is_some())).collect();
     let stats = cache.stats();
     let rules: Vec<RuleCacheState> = stats
         .rules
         .iter()
         .map(|stats| RuleCacheState { rule: stats.name.to_string(), counts: counts(stats) })
-        // The cache knows each rule: it matters here where it says something about caching, or did.
-        .filter(|state| caching.contains(state.rule.as_str()) || state.counts != CacheCounts::default())
+        // The cache knows each rule that ever was: one that there is matters here where it says something about caching, or did.
+        .filter(|state| {
+            there_are
+                .get(state.rule.as_str())
+                .is_some_and(|caches| *caches || state.counts != CacheCounts::default())
+        })
         .collect();
     CacheState {
         memory: stats.memory as u64,

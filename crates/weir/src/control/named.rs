@@ -36,6 +36,23 @@ impl Named {
         }
     }
 
+    /// The same where nothing but an id can be meant.
+    ///
+    /// # Errors
+    /// When it is told by too few digits.
+    pub fn to_look(text: &str) -> Result<Self, ApiError> {
+        let digits = text.trim();
+        let few = (1..LEAST).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        match few {
+            true => {
+                let text =
+                    format!("`{digits}` is too short for a digest's id: give {LEAST} digits of it or more");
+                Err(ApiError::new(Code::DigestTooShort, text))
+            }
+            false => Ok(Self::of(text)),
+        }
+    }
+
     /// The same where something is changed by it.
     ///
     /// # Errors
@@ -46,7 +63,7 @@ impl Named {
                 let text = format!(
                     "`{digits}` is too short for a digest's id by which something is changed: give {LEAST_FOR_A_CHANGE} digits of it or more"
                 );
-                Err(ApiError::new(Code::AmbiguousDigest, text))
+                Err(ApiError::new(Code::DigestTooShort, text))
             }
             named => Ok(named),
         }
@@ -113,9 +130,19 @@ mod tests {
     }
 
     #[test]
+    fn so_few_digits_are_no_id() {
+        for few in ["0", "0ec", " 0EC "] {
+            assert_eq!(Named::to_look(few).unwrap_err().code, Code::DigestTooShort, "{few}");
+        }
+        for text in ["", "xyz", "3f1c", "3f1c000000000001", "SELECT 1"] {
+            assert_eq!(Named::to_look(text).unwrap(), Named::of(text), "{text}");
+        }
+    }
+
+    #[test]
     fn a_few_digits_change_nothing() {
         for few in ["3f1c", "3F1C000"] {
-            assert_eq!(Named::to_change(few).unwrap_err().code, Code::AmbiguousDigest);
+            assert_eq!(Named::to_change(few).unwrap_err().code, Code::DigestTooShort);
         }
         for text in ["3f1c0000", "3f1c000000000001", "3f1", "SELECT 1"] {
             assert_eq!(Named::to_change(text).unwrap(), Named::of(text));

@@ -159,7 +159,7 @@ pub fn show(shared: &Shared, id: &str, asked: QueryAsked) -> Result<QueryShown, 
     let digests = shared.digests.as_ref().ok_or_else(unknown)?;
     let (held, unchanged) = (digests.rows(), Unchanged::of(digests));
     let known = held.lines().map(|(_, line)| line.digest.id);
-    let wanted = Named::of(id).among(known)?.ok_or_else(unknown)?;
+    let wanted = Named::to_look(id)?.among(known)?.ok_or_else(unknown)?;
     let (mut briefs, mut own) = (Vec::new(), Vec::new());
     let (mut all, mut regret_ns, mut first) = (Sums::default(), 0, None);
     for (at, line) in held.lines() {

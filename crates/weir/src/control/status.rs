@@ -5,8 +5,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_admin::{
-    CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, PinsAsked, ProcessStatus, ServerStatus,
-    Status, Suggestion, SuggestionKind, Warning, WarningKind,
+    CacheState, CacheStatus, ClientsStatus, ConnectionsStatus, LastReload, PinsAsked, ProcessStatus,
+    ServerStatus, Status, Suggestion, SuggestionKind, Warning, WarningKind,
 };
 use weir_config::Sharing;
 use weir_model::Rule;
@@ -49,7 +49,7 @@ impl Live {
             warnings: Vec::new(),
             suggestions: self.said.now(shared),
         };
-        status.warnings = warnings(shared, &status, cache.total.mismatched, self.history.as_deref());
+        status.warnings = warnings(shared, &status, &cache, self.history.as_deref());
         status
     }
 }
@@ -132,9 +132,9 @@ impl Warnings {
 }
 
 /// What is worth acting on, the worst first.
-fn warnings(shared: &Shared, status: &Status, mismatched: u64, history: Option<&History>) -> Vec<Warning> {
+fn warnings(shared: &Shared, status: &Status, cache: &CacheState, history: Option<&History>) -> Vec<Warning> {
     let mut list = Warnings::default();
-    of_faults(status, mismatched, &mut list);
+    of_faults(status, cache, &mut list);
     of_limits(shared, status, &mut list);
     let stopped = history.and_then(|history| Some((history.path(), history.status().trouble?)));
     list.add(
@@ -151,7 +151,7 @@ fn warnings(shared: &Shared, status: &Status, mismatched: u64, history: Option<&
 }
 
 /// What is wrong now.
-fn of_faults(status: &Status, mismatched: u64, list: &mut Warnings) {
+fn of_faults(status: &Status, cache: &CacheState, list: &mut Warnings) {
     let server = &status.server;
     let error = server.error.as_deref().unwrap_or_default();
     list.add(
@@ -161,7 +161,7 @@ fn of_faults(status: &Status, mismatched: u64, list: &mut Warnings) {
         "see whether it runs and whether this host may connect; new clients are refused until it answers",
     );
     let refused = status.last_reload.as_ref().filter(|reload| !reload.applied);
-    let why = refused.map_or_else(String::new, |reload| reload.said.join("; "));
+    let why = refused.map_or_else(String::new, why_refused);
     list.add(
         refused.is_some(),
         WarningKind::ReloadRefused,
@@ -169,11 +169,29 @@ fn of_faults(status: &Status, mismatched: u64, list: &mut Warnings) {
         "mend the file (`weir check` shows every error), then `weir reload`; a restart would refuse it too",
     );
     list.add(
-        mismatched > 0,
+        cache.total.mismatched > 0,
         WarningKind::CacheMismatch,
-        || format!("{mismatched} answers from the cache were found to differ from the server's"),
-        "`weir cache stats` tells of which rule: shorten its ttl, or see what writes behind Weir's back",
+        || mismatches(cache),
+        "`weir rules show` tells more of the rule: shorten its ttl, or see what writes behind Weir's back; removed and added again, it counts anew",
     );
+}
+
+/// Of the rules that there are.
+fn mismatches(cache: &CacheState) -> String {
+    let differ = cache.rules.iter().filter(|rule| rule.counts.mismatched > 0);
+    let rules: Vec<String> = differ.map(|rule| format!("`{}`", rule.rule)).take(3).collect();
+    let answers = match cache.total.mismatched {
+        1 => "1 answer from the cache was".to_owned(),
+        many => format!("{many} answers from the cache were"),
+    };
+    format!("{answers} found to differ from the server's, by {}", rules.join(", "))
+}
+
+/// What is wrong with the file, in one line: the reload itself is told whole.
+fn why_refused(reload: &LastReload) -> String {
+    let first = reload.said.iter().flat_map(|said| said.lines()).find(|line| !line.trim().is_empty());
+    let first = first.unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }
 
 fn near(now: u64, limit: u64) -> bool {
@@ -331,4 +349,17 @@ fn of_pins(shared: &Shared) -> Option<Suggestion> {
         ),
         advice: "`weir advise pins` shows behind which statements, and what to change".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_reload_was_refused_is_one_line_of_the_warning() {
+        let told =
+            Err("error: unknown key `ttll`\n  --> weir.toml:3:1\n  help: did you mean `ttl`".to_owned());
+        assert_eq!(why_refused(&last_reload(&told)), "unknown key `ttll`");
+        assert_eq!(why_refused(&last_reload(&Err(String::new()))), "");
+    }
 }

@@ -47,7 +47,7 @@ fn pins(advice: &PinAdvice) -> String {
             row.advice.clone(),
         ]
     });
-    text.push_str(&format!("\n{}\n", table(&["reason", ">times", ">kept", ">now", "what to change"], rows)));
+    text.push_str(&format!("\n{}\n", table(&["reason", ">times", ">kept", ">now", "=what to change"], rows)));
     if !advice.statements.is_empty() {
         let rows = advice.statements.iter().map(|row| {
             let reasons: Vec<&str> = row.times.keys().chain(row.seconds.keys()).map(String::as_str).collect();
@@ -64,7 +64,7 @@ fn pins(advice: &PinAdvice) -> String {
                 short(&row.digest),
             ]
         });
-        let header = ["id", ">kept", ">connections", "user", "schema", "reasons", "digest"];
+        let header = ["id", ">kept", ">connections", "user", "schema", "=reasons", "~digest"];
         text.push_str(&format!("\n{}\n", table(&header, rows)));
         text.push_str(&part(advice.offset, advice.statements.len(), advice.total_statements, "statements"));
     }
@@ -77,7 +77,7 @@ fn pins(advice: &PinAdvice) -> String {
             row.reason.clone().unwrap_or_default(),
         ]
     });
-    let header = ["user", ">kept", ">connections", ">now", "mostly for"];
+    let header = ["user", ">kept", ">connections", ">now", "=mostly for"];
     text.push_str(&format!("\n{}\n", table(&header, rows)));
     text.push_str(&part(advice.offset, advice.users.len(), advice.total_users, "users"));
     text

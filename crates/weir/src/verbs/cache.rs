@@ -2,7 +2,7 @@
 
 use super::Asked;
 use super::rules::all_counts;
-use super::show::{COUNTS, bytes, counts, entries, pairs, table};
+use super::show::{COUNTS, bytes, counts, entries, pairs, table_of};
 use crate::cli::CacheVerb;
 use anyhow::{Result, bail};
 use weir_admin::{CacheState, Covered, Selection};
@@ -57,7 +57,11 @@ fn stats(cache: &CacheState) -> String {
         row.extend(counts(Some(&rule.counts)));
         row
     });
-    text.push_str(&format!("\n{}\n\nall together\n\n{}", table(&header, rows), all_counts(&cache.total)));
+    text.push_str(&format!(
+        "\n{}\n\nall together\n\n{}",
+        table_of(&header, rows, &["waited", "size", "entries"]),
+        all_counts(&cache.total)
+    ));
     text
 }
 

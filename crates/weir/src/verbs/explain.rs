@@ -106,7 +106,7 @@ fn tried(rules: &[Tried]) -> String {
         };
         vec![rule.rule.clone(), outcome.to_owned(), why, rule.adds.join(", ")]
     });
-    table(&["rule", "outcome", "because", "adds"], rows)
+    table(&["rule", "outcome", "=because", "=adds"], rows)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `weir history`, and how two times compare.
 
-use super::show::{bytes, optional, part, percent, seconds, short, table};
+use super::show::{bytes, optional, part, percent, seconds, short, table_of};
 use super::{Asked, query};
 use crate::cli::{Against, HistoryArgs, QueriesList};
 use anyhow::Result;
@@ -42,13 +42,16 @@ const COLUMNS: [&str; 12] = [
     ">cpu",
 ];
 
+/// Those that go first where there is no room for all.
+const SPARE: [&str; 6] = ["cpu", "out/s", "in/s", "server", "clients", "p99"];
+
 fn totals(shown: &HistoryShown) -> String {
     let mut text = format!("{}, in steps of {}\n", time(&shown.period), step(shown.step_seconds));
     match shown.points.is_empty() {
         true => text.push_str("nothing was counted in this time\n"),
         false => {
             text.push('\n');
-            text.push_str(&table(&COLUMNS, shown.points.iter().map(row)));
+            text.push_str(&table_of(&COLUMNS, shown.points.iter().map(row), &SPARE));
             text.push('\n');
         }
     }
@@ -92,7 +95,7 @@ pub fn compared(compared: &Compared) -> String {
     }
     for (name, list, way) in [
         ("new: came now and not then", &compared.new, Way::Up),
-        ("gone: came then and not now", &compared.gone, Way::Up),
+        ("gone: came then and not now", &compared.gone, Way::Gone),
         ("slower: a mean greater by a quarter", &compared.slower, Way::Up),
         ("faster: the mean of then was greater by a quarter", &compared.faster, Way::Down),
         ("more often: more by a quarter in the same time", &compared.more_often, Way::Up),
@@ -115,13 +118,15 @@ pub fn compared(compared: &Compared) -> String {
 enum Way {
     Up,
     Down,
+    /// Nothing of it is left.
+    Gone,
 }
 
 impl Way {
     fn header(self) -> [&'static str; 12] {
         let (time, calls) = match self {
             Self::Up => (">time added", ">calls added"),
-            Self::Down => (">time won", ">calls fewer"),
+            Self::Down | Self::Gone => (">time won", ">calls fewer"),
         };
         let then = ">then";
         [
@@ -136,7 +141,7 @@ impl Way {
             calls,
             "user",
             "schema",
-            "digest",
+            "~digest",
         ]
     }
 }
@@ -145,7 +150,11 @@ fn rows(list: &ComparedQueries, offset: usize, way: Way) -> String {
     if list.rows == 0 {
         return "none".to_owned();
     }
-    let mut text = table(&way.header(), list.queries.iter().map(|query| compared_row(query, way)));
+    let mut text = table_of(
+        &way.header(),
+        list.queries.iter().map(|query| compared_row(query, way)),
+        &["schema", "user"],
+    );
     let shown = part(offset, list.queries.len(), list.rows as usize, "rows");
     text.push_str(shown.trim_end());
     text
@@ -156,6 +165,10 @@ fn compared_row(query: &ComparedQuery, way: Way) -> Vec<String> {
     let (time, calls) = match way {
         Way::Up => (query.added_seconds, query.added_calls),
         Way::Down => (query.won_seconds, query.fewer_calls),
+        Way::Gone => {
+            let each = query.then.total.mean_seconds.unwrap_or(0.0);
+            (query.fewer_calls as f64 * each, query.fewer_calls)
+        }
     };
     vec![
         query.id.clone(),

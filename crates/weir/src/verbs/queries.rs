@@ -1,6 +1,6 @@
 //! `weir queries ...`
 
-use super::show::{ago, bytes, optional, pairs, part, plural, reasons, seconds, short, table};
+use super::show::{ago, bytes, optional, pairs, part, plural, reasons, seconds, short, table, table_of};
 use super::{Asked, escaped, history, query};
 use crate::cli::{QueriesArgs, QueriesList, QueriesVerb};
 use anyhow::Result;
@@ -47,7 +47,9 @@ fn path(list: &QueriesList) -> String {
 }
 
 const COLUMNS: [&str; 11] =
-    ["id", ">calls", ">total", ">mean", ">p99", ">errors", ">hits", ">saved", "user", "schema", "digest"];
+    ["id", ">calls", ">total", ">mean", ">p99", ">errors", ">hits", ">saved", "user", "schema", "~digest"];
+/// Those that go first where there is no room for all.
+const SPARE: [&str; 5] = ["errors", "saved", "p99", "schema", "user"];
 
 fn row(query: &Query) -> Vec<String> {
     let c = &query.counts;
@@ -73,7 +75,7 @@ fn all(queries: &Queries) -> String {
     if queries.queries.is_empty() && queries.offset < queries.selected.max(1) {
         return when(queries) + "no statement was counted\n";
     }
-    let mut text = when(queries) + &table(&COLUMNS, queries.queries.iter().map(row)) + "\n";
+    let mut text = when(queries) + &table_of(&COLUMNS, queries.queries.iter().map(row), &SPARE) + "\n";
     text.push_str(&part(queries.offset, queries.queries.len(), queries.selected, "rows"));
     text + &others(queries)
 }
@@ -120,7 +122,7 @@ fn by_quadrant(queries: &Queries, shown: usize) -> String {
         ));
         let rows = queries.queries.iter().filter(|query| query.quadrant == sum.quadrant).take(shown);
         if sum.rows > 0 {
-            text.push_str(&table(&COLUMNS, rows.map(row)));
+            text.push_str(&table_of(&COLUMNS, rows.map(row), &SPARE));
             text.push('\n');
         }
         text.push('\n');

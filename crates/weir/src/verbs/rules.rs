@@ -3,7 +3,7 @@
 use super::client::Refused;
 use super::show::{
     COUNTS, ago, bytes, counts, entries, not_served, optional, pairs, part, percent, plural, reasons,
-    seconds, table,
+    seconds, table, table_of,
 };
 use super::{Asked, escaped, explain, query};
 use crate::cli::{RuleArgs, RuleFlags, RulesVerb};
@@ -25,18 +25,24 @@ pub fn run(verb: RulesVerb) -> Result<()> {
         RulesVerb::Add { rule, place, at } => {
             let rule = rule.or_exit();
             let asked = Asked::new(&at)?;
+            let source = rule.source();
             let new = of_digest(rule, &asked)?.into_new(place.given())?;
-            asked.post("/rules", &new)?.show(|done| changed("added", done))
+            asked
+                .post("/rules", &new)
+                .map_err(|error| about(source, error))?
+                .show(|done| changed("added", done))
         }
         RulesVerb::Replace { old, rule, if_version, at } => {
             let rule = rule.or_exit();
             let asked = Asked::new(&at)?;
             let seen = || Ok::<_, anyhow::Error>(asked.get("/rules?limit=1")?.read::<RuleTable>()?.version);
             let version = if_version.map_or_else(seen, Ok)?;
+            let source = rule.source();
             let new = of_digest(rule, &asked)?.into_new(None)?;
             let new = RuleText { rule: new.rule, toml: new.toml };
             let done = format!("put in the place of {old}");
-            asked.put_for(&version, &path(&old), &new)?.show(|rule| changed(&done, rule))
+            let put = asked.put_for(&version, &path(&old), &new).map_err(|error| about(source, error));
+            put?.show(|rule| changed(&done, rule))
         }
         RulesVerb::Edit { edit, at } => super::edit::run(edit, &at),
         RulesVerb::Move { name, place, at } => {
@@ -51,6 +57,18 @@ pub fn run(verb: RulesVerb) -> Result<()> {
         RulesVerb::Test { question, at } => {
             Asked::new(&at)?.post("/test", &Question::from(question))?.show(explain::tested)
         }
+    }
+}
+
+/// Weir is sent the text of a rule alone: here it is known from which file.
+fn about(source: Option<String>, error: anyhow::Error) -> anyhow::Error {
+    match (source, error.downcast_ref::<Refused>()) {
+        (Some(source), Some(Refused(refused))) if refused.code == Code::BadRule => {
+            let text = refused.message.trim_start_matches("error: ");
+            let text = text.replace("--> the rule", &format!("--> {source}"));
+            anyhow::anyhow!(text.replace("\nthe rule: ", &format!("\n{source}: ")))
+        }
+        _ => error,
     }
 }
 
@@ -93,7 +111,7 @@ fn list(rules: &RuleTable) -> String {
     if rules.total == 0 && rules.rules.is_empty() {
         return "no rules: everything goes to the server\n".to_owned();
     }
-    let header = [&["rule", "match", "does", ">matched", "last match"][..], &COUNTS].concat();
+    let header = [&["rule", "~match", "~does", ">matched", "last match"][..], &COUNTS].concat();
     let rows = rules.rules.iter().map(|rule| {
         let mut row = vec![
             rule.name.clone(),
@@ -105,7 +123,8 @@ fn list(rules: &RuleTable) -> String {
         row.extend(counts(rule.cache.as_ref()));
         row
     });
-    let mut text = table(&header, rows) + "\n";
+    let spare = ["waited", "last match", "size", "misses", "entries", "hits", "time saved"];
+    let mut text = table_of(&header, rows, &spare) + "\n";
     text.push_str(&part(rules.offset, rules.rules.len(), rules.total, "rules"));
     let warnings = rules.rules.iter().flat_map(|rule| &rule.warnings);
     warnings.for_each(|warning| text.push_str(&format!("warning: {warning}\n")));

@@ -1,7 +1,7 @@
 //! `weir sessions ...`
 
 use super::client::Refused;
-use super::show::{bytes, not_served, pairs, part, plural, printable, seconds, short, table};
+use super::show::{bytes, not_served, pairs, part, plural, printable, seconds, short, table_of};
 use super::{Asked, escaped, print, query};
 use crate::cli::{KillArgs, SessionsArgs, SessionsFilter, SessionsList, SessionsVerb};
 use anyhow::{Result, bail, ensure};
@@ -164,7 +164,7 @@ fn all(sessions: &Sessions) -> String {
         return "no session\n".to_owned();
     }
     let header =
-        ["id", "user", "client", "schema", "state", ">for", ">commands", "pins", ">connection", "statement"];
+        ["id", "user", "client", "schema", "state", ">for", ">commands", "pins", ">connection", "~statement"];
     let rows = sessions.sessions.iter().map(|session| {
         vec![
             session.id.to_string(),
@@ -182,7 +182,8 @@ fn all(sessions: &Sessions) -> String {
                 .map_or_else(String::new, |s| short(s.text.as_ref().unwrap_or(&s.digest))),
         ]
     });
-    let mut text = table(&header, rows) + "\n";
+    let spare = ["commands", "connection", "schema", "client"];
+    let mut text = table_of(&header, rows, &spare) + "\n";
     text.push_str(&part(sessions.offset, shown, sessions.total, "sessions"));
     text.push_str(&not_served(sessions.not_served as u64));
     text

@@ -1,10 +1,12 @@
 //! Tables and numbers for people.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+mod table;
+
 use std::io::IsTerminal;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_admin::CacheCounts;
+
+pub use table::{table, table_of};
 
 /// Whether standard output takes colours: a terminal, and nobody has said no (<https://no-color.org>).
 pub fn colors() -> bool {
@@ -36,29 +38,6 @@ fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> String {
 /// Control characters, and those that change the direction of what follows.
 fn acts(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// A table; columns whose header begins with `>` are numbers.
-pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    // What is not for a terminal is not wrapped, so that it can be searched by lines.
-    let arrangement = match std::io::stdout().is_terminal() && !cfg!(test) {
-        true => ContentArrangement::Dynamic,
-        false => ContentArrangement::Disabled,
-    };
-    table.set_content_arrangement(arrangement);
-    table.set_header(header.iter().map(|name| name.trim_start_matches('>')));
-    table.add_rows(rows.into_iter().map(|row| row.iter().map(|cell| one_line(cell)).collect::<Vec<_>>()));
-    for (at, name) in header.iter().enumerate() {
-        if name.starts_with('>')
-            && let Some(column) = table.column_mut(at)
-        {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n")
 }
 
 /// Which part of a list was shown, unless it was all of it.
@@ -135,13 +114,14 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `7.5 ms`, `2.5 s`, `3 min`, `1.2 h`
+/// `7.5 ms`, `2.5 s`, `3.6 min`, `25 min`, `1.2 h`
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.001 => format!("{:.0} us", s * 1e6),
         s if s < 0.01 => format!("{:.1} ms", s * 1e3),
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 597.0 => format!("{:.1} min", s / 60.0),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     }

@@ -129,7 +129,7 @@ async fn rules_are_added_at_places_moved_and_replaced_and_keep_their_comments() 
 async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
     let server = server(Flavor::MariaDb);
     let weir = sharing(&server, 4, "", &rule("one", "t"));
-    let (before, add) = (file(&weir), ["rules", "add", "--name"]);
+    let (before, add) = (file(&weir), ["rules", "add", "--match-user", "app", "--name"]);
     let cases: &[(&[&str], &str)] = &[
         (
             &["one", "--ttl", "1h"],
@@ -152,19 +152,20 @@ async fn a_change_that_cannot_be_leaves_everything_as_it_was() {
         let said = failed_with(&weir, args, 2);
         assert!(said.contains("say which rule") && said.contains("--from-digest"), "{args:?}: {said}");
         // Refused before anything is looked for, such as the digest.
-        for which in [["--from-digest", "0123456789abcdef"], ["--name", "one"]] {
-            let said = failed_with(&weir, &[args, &which].concat(), 2);
-            assert!(
-                said.contains("this rule would do nothing") && said.contains("--cache TTL"),
-                "{which:?}: {said}"
-            );
+        for (which, expected, help) in [
+            (&["--from-digest", "0123456789abcdef"][..], "this rule would do nothing", "--cache TTL"),
+            (&["--name", "one"], "this rule would do nothing", "--cache TTL"),
+            (&["--name", "one", "--ttl", "5m"], "for every statement", "--match-kind read"),
+        ] {
+            let said = failed_with(&weir, &[args, which].concat(), 2);
+            assert!(said.contains(expected) && said.contains(help), "{which:?}: {said}");
         }
     }
     for args in [
         &["move", "none", "--first"][..],
         &["remove", "none"],
         &["show", "none"],
-        &["replace", "none", "--name", "x", "--ttl", "1s"],
+        &["replace", "none", "--name", "x", "--match-table", "t", "--ttl", "1s"],
     ] {
         let said = refused_with(&weir, &[&["rules"], args].concat());
         assert!(said.contains("there is no rule `none`"), "{args:?}: {said}");
@@ -415,34 +416,6 @@ async fn without_a_file_changes_hold_as_long_as_weir_runs() {
     assert_eq!(value(&mut client, 1).await, "one");
     let listed = cli_with(None, &["rules", "list", "--admin", &socket]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("these rules end with it"), "{listed:?}");
-}
-
-#[tokio::test]
-async fn answers_that_have_changed_are_counted_with_their_age() {
-    let server = server(Flavor::MariaDb);
-    table(&server, "api_stale").await;
-    let verified = rule("t", "t").replace("\"1h\"", "\"1h\", verify = \"100%\"");
-    let weir = sharing(&server, 4, "", &verified);
-    let [mut client] = clients(&weir, "api_stale").await;
-    assert_eq!(value(&mut client, 1).await, "one");
-    assert_eq!(value(&mut client, 1).await, "one");
-    // What runs behind the answer is over when the next command is taken.
-    shown(&mut client, "client_id").await;
-    change(&server, "UPDATE api_stale.t SET v='new'").await;
-    assert_eq!(value(&mut client, 1).await, "one");
-    until("it is compared", async || {
-        (metric(&weir, "weir_cache_stale_age_seconds_count{rule=\"t\"}").await == 1.0).then_some(())
-    })
-    .await;
-    let all = "weir_cache_stale_age_seconds_bucket{rule=\"t\",le=\"+Inf\"}";
-    assert_eq!(metric(&weir, all).await, 1.0);
-    assert_eq!(metric(&weir, "weir_cache_mismatched_total{rule=\"t\"}").await, 1.0);
-    let counts = told_json(&weir, &["cache", "stats"])["total"].clone();
-    assert_eq!((&counts["verified"], &counts["mismatched"]), (&json!(2), &json!(1)), "{counts}");
-    let ages: u64 =
-        counts["stale_ages"].as_array().unwrap().iter().map(|age| age["answers"].as_u64().unwrap()).sum();
-    assert_eq!(ages, 1, "{counts}");
-    assert!(told(&weir, &["rules", "show", "t"]).contains("stale after"));
 }
 
 /// What it would have served was the same, and then out of date; nothing was.

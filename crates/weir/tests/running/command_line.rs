@@ -44,6 +44,15 @@ fn rules_that_do_nothing_are_warned_of_and_rules_that_cannot_be_are_refused() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.starts_with("warning: rule `late` is never reached: rule `all`"), "{said}");
+    let logs = "[history]\nfile = \"/no/such/folder/x.db\"\n[query_log]\nfile = \"/no/such/log/q.log\"\n";
+    fs::write(&path, format!("{server}{logs}")).unwrap();
+    let output = weir(&["check", &path.display().to_string()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.lines().count() == 2, "{output:?}");
+    assert!(
+        said.contains("no folder /no/such/folder:") && said.contains("no folder /no/such/log:"),
+        "{said}"
+    );
     let said = refused_file(&format!("{server}{all}deny = \"\"\n"));
     assert!(said.contains("`deny`"), "{said}");
 }
@@ -100,9 +109,8 @@ fn weir_with(set: &[(&str, &str)], args: &[&str]) -> (Option<i32>, String) {
 fn variables_say_where_the_configuration_is_and_the_running_weir() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weir.toml");
-    // A port that was just free, twice.
-    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let (admin, other) = (free(), free());
+    // Nobody listens there; a port that was just free may be another test's a moment later.
+    let (admin, other) = ("127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned());
     let text =
         format!("[listen]\nadmin = \"{admin}\"\n[[server]]\nname = \"db1\"\naddress = \"127.0.0.1:3306\"\n");
     fs::write(&path, text).unwrap();
@@ -121,6 +129,8 @@ fn variables_say_where_the_configuration_is_and_the_running_weir() {
         (&gone, &["run"], 2, "/no/such.toml"),
         (&gone, &["rules", "list"], 1, "/no/such.toml"),
         (&gone, &["check", "--config", &path], 0, "the configuration is good"),
+        (&gone, &["check", &path], 0, "the configuration is good"),
+        (&gone, &["check", &path, "-c", &path], 2, "cannot be used with"),
         // No file is meant.
         (&gone, &["run", "--backend", "nowhere"], 2, "nowhere"),
         (&[("WEIR_ADMIN", "6034")], &["status"], 2, "WEIR_ADMIN"),

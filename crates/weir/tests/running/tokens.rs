@@ -34,7 +34,7 @@ async fn a_token_is_made_used_and_removed() {
     assert!(file(&weir).starts_with(&before), "what was there has changed");
     let rules = ["rules", "list"];
     let wipe = ["cache", "wipe", "--all", "--yes"];
-    let add = ["rules", "add", "--name", "one", "--ttl", "1s"];
+    let add = ["rules", "add", "--name", "one", "--match-table", "t", "--ttl", "1s"];
     // None of them counts before a reload; nobody gets in without.
     let (status, said) = ask(&weir, Some(&made[2].1), &rules);
     assert!(status == 1 && said.contains("this token is not accepted"), "{said}");
@@ -156,7 +156,7 @@ async fn on_a_unix_socket_its_own_user_may_do_everything() {
     let socket = weir.home().join("admin.sock");
     until("the admin socket", async || socket.exists().then_some(())).await;
     for (args, expected) in [
-        (&["rules", "add", "--name", "one", "--ttl", "1s"][..], "rule one added"),
+        (&["rules", "add", "--name", "one", "--match-table", "t", "--ttl", "1s"][..], "rule one added"),
         (&["rules", "list"], "one"),
         (&["reload"], "reloaded"),
     ] {
@@ -203,7 +203,8 @@ async fn of_two_who_change_the_rules_the_second_is_told() {
     // Who replaces a rule has to say which rules he has seen.
     let (status, answer) = request(&weir, "PUT /api/v1/rules/one", &host, &add("two")).await;
     assert_eq!((status, &answer["error"]["code"]), (428, &json!("version_needed")));
-    let replace = ["rules", "replace", "one", "--name", "two", "--ttl", "1m", "--if-version"];
+    let replace =
+        ["rules", "replace", "one", "--name", "two", "--match-table", "t", "--ttl", "1m", "--if-version"];
     let said = refused_with(&weir, &[&replace[..], &[&first]].concat());
     assert!(said.contains("somebody else has changed the rules meanwhile"), "{said}");
     assert_eq!(names(&weir), ["one"]);

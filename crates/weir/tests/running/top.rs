@@ -141,6 +141,12 @@ async fn a_rule_that_somebody_else_was_faster_with_is_refused_and_said() {
     screen.press(&["Enter", "a"]);
     screen.press(&["-l", "soon"]);
     screen.press(&["Enter"]);
+    screen.shows("`soon` is no TTL");
+    screen.press(&["Escape"]);
+    screen.until("the list", |text| !text.contains("TTL: "));
+    screen.press(&["a"]);
+    screen.press(&["-l", "9999d"]);
+    screen.press(&["Enter"]);
     screen.shows("add this rule?");
     screen.press(&["y"]);
     let refused = screen.shows("not added: ");

@@ -1,7 +1,7 @@
 //! `weir advise cache`
 
 use crate::cli::AdviseCache;
-use crate::verbs::show::{bytes, pairs, part, percent, seconds, short, table};
+use crate::verbs::show::{bytes, pairs, part, percent, seconds, short, table, table_of};
 use crate::verbs::{Asked, escaped};
 use anyhow::Result;
 use weir_admin::{Advised, AdvisedShown, CacheAdvice, NotWorth, Predicted};
@@ -58,7 +58,7 @@ fn all(advice: &CacheAdvice) -> String {
         vec!["id", ">calls", ">server time", "best ttl", ">hit ratio", ">saved", ">stale", ">memory"];
     let unworthy = advice.statements.iter().any(|advised| not_worth(advised).is_some());
     header.extend(unworthy.then_some("left out, as it"));
-    header.push("digest");
+    header.push("~digest");
     let rows = advice.statements.iter().map(|advised| {
         let of = |show: fn(&Predicted) -> String| advised.best.as_ref().map_or("-".to_owned(), show);
         let ttl = match (&advised.cached_by, &advised.best) {
@@ -80,7 +80,7 @@ fn all(advice: &CacheAdvice) -> String {
         row.push(short(&advised.digest));
         row
     });
-    let mut text = table(&header, rows) + "\n";
+    let mut text = table_of(&header, rows, &["memory", "calls", "stale"]) + "\n";
     text.push_str(&part(advice.offset, advice.statements.len(), advice.total, "statements"));
     text.extend(advice.statements.iter().filter_map(own_writes));
     let open = |advised: &&Advised| advised.cached_by.is_none() && advised.not_worth.is_none();

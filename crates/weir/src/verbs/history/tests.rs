@@ -56,10 +56,14 @@ fn the_tables_of_a_comparison() {
         json!({"now": counts(45, 0.014), "then": counts(90, 0.154), "added_seconds": 0.0, "won_seconds": 6.3, "added_calls": 0,
             "fewer_calls": 45}),
     );
+    let gone = with(
+        query.clone(),
+        json!({"now": counts(0, 0.0), "added_seconds": 0.0, "added_calls": 0, "fewer_calls": 40}),
+    );
     let list = |rows: u64| json!({"rows": rows, "queries": [query.clone()]});
     let none = json!({"rows": 0, "queries": []});
     let told: Compared = answer(
-        json!({"now": period(1_700_000_040), "then": period(1_699_999_920), "new": none, "gone": none,
+        json!({"now": period(1_700_000_040), "then": period(1_699_999_920), "new": none, "gone": {"rows": 1, "queries": [gone]},
         "slower": list(1), "faster": {"rows": 1, "queries": [faster]}, "more_often": list(25), "less_often": none, "offset": 0, "unchanged": 3, "others_now": 1, "others_then": 0}),
     );
     insta::assert_snapshot!("compared", zoneless(&compared(&told)));

@@ -56,3 +56,13 @@ fn tables_of_rules() {
     let done = json!({"rule": "stories", "position": 1, "file": "weir.toml", "warnings": ["rule `slow` is never reached"], "not_served": 12});
     insta::assert_snapshot!("changed", changed("added", &serde_json::from_value(done).unwrap()));
 }
+
+#[test]
+fn an_error_in_a_file_names_the_file() {
+    let report = weir_config::parse_rule("the rule", "nam = \"a\"\n").unwrap_err().to_string();
+    let refused = |code| anyhow::Error::new(Refused(weir_admin::ApiError::new(code, report.clone())));
+    let said = about(Some("r1.toml".to_owned()), refused(Code::BadRule)).to_string();
+    assert!(said.contains("--> r1.toml:1:1") && said.contains("\nr1.toml: "), "{said}");
+    assert!(!said.contains("the rule:") && !said.starts_with("error: "), "{said}");
+    assert!(about(None, refused(Code::BadRule)).to_string().contains("--> the rule:1:1"));
+}

@@ -17,7 +17,12 @@ fn numbers_are_short() {
         (0.0025, "2.5 ms"),
         (0.25, "250 ms"),
         (2.54, "2.5 s"),
-        (300.0, "5 min"),
+        (119.9, "119.9 s"),
+        (216.0, "3.6 min"),
+        (300.0, "5.0 min"),
+        (596.9, "9.9 min"),
+        (597.0, "10 min"),
+        (1500.0, "25 min"),
         (9000.0, "2.5 h"),
     ] {
         assert_eq!(seconds(amount), shown);
@@ -37,6 +42,31 @@ fn tables_have_no_blanks_at_their_ends() {
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[1].starts_with(" a ") && lines[1].ends_with("  7"), "{text}");
     assert!(lines.iter().all(|line| !line.ends_with(' ')), "{text:?}");
+}
+
+#[test]
+fn where_there_is_little_room_texts_are_cut_and_columns_left_out_and_nothing_is_broken() {
+    let header = ["id", ">calls", ">p99", "user", "~digest", "=why"];
+    let row = |why: &str| {
+        let digest = format!("SELECT {} FROM `t`", "`c`, ".repeat(30));
+        let cells = ["0123456789abcdef", "1234567", "14.3 s", "app", &digest, why];
+        vec![cells.map(str::to_owned).to_vec()]
+    };
+    let shown = |why: &str, room| table::fitted(&header, row(why), &["p99", "user"], room);
+    assert_eq!(shown("", None).lines().count(), 2);
+    for (room, left_out) in [(120, ""), (67, ""), (66, "p99"), (58, "p99, user"), (40, "p99, user")] {
+        let text = shown("", Some(room));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), if left_out.is_empty() { 2 } else { 3 }, "{room}:\n{text}");
+        assert!(lines[1].starts_with(" 0123456789abcdef  1234567"), "{room}:\n{text}");
+        assert!(lines[1].contains("SELECT `c`, ") && lines[1].ends_with("..."), "{room}:\n{text}");
+        assert!(room == 40 || lines[1].len() <= usize::from(room), "{room}:\n{text}");
+        assert!(text.contains(&format!("no room for: {left_out};")) || left_out.is_empty(), "{text}");
+        assert_eq!(lines[0].contains("p99"), left_out.is_empty(), "{text}");
+    }
+    let wrapped = shown("a text that says at length what to do about it", Some(100));
+    assert!(wrapped.lines().count() > 2 && wrapped.contains("0123456789abcdef"), "{wrapped}");
+    assert!(wrapped.lines().all(|line| line.len() <= 100), "{wrapped}");
 }
 
 #[test]

@@ -125,7 +125,10 @@ impl Asking {
             .filter(|warning| warning.contains(&about))
             .for_each(|warning| said.push_str(&format!("; but {warning}")));
         if done.not_served > 0 {
-            said.push_str(&format!("; sessions not served before they log in again: {}", done.not_served));
+            said.push_str(&format!(
+                "; sessions not served before they log in again: {} (`weir kill --not-served`)",
+                done.not_served
+            ));
         }
         Ok(said)
     }

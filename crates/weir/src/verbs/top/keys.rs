@@ -144,15 +144,24 @@ impl State {
     fn in_ttl(&mut self, code: KeyCode, id: String, mut ttl: String) -> Option<Wish> {
         match code {
             KeyCode::Esc => return None,
-            KeyCode::Enter if !ttl.is_empty() => {
+            KeyCode::Enter if !ttl.is_empty() && is_ttl(&ttl) => {
                 self.view = View::Waiting("making the rule");
                 return Some(Wish::Propose { id, ttl });
+            }
+            KeyCode::Enter if !ttl.is_empty() => {
+                let text = format!("`{ttl}` is no TTL: a number and a unit, as 30s, 5m or 1h30m");
+                self.note = Some(Note { text, bad: true });
             }
             code => typed(&mut ttl, code),
         }
         self.view = View::Ttl { id, ttl };
         None
     }
+}
+
+/// The rest, such as the greatest one, the running Weir knows.
+fn is_ttl(text: &str) -> bool {
+    weir_config::duration(text).is_some_and(|ttl| !ttl.is_zero())
 }
 
 /// Lines that a rule is scrolled at most. 200: the longest digest that is kept, on a narrow screen.

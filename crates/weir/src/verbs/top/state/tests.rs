@@ -119,6 +119,13 @@ fn a_rule_is_added_only_after_it_was_shown_and_agreed_to() {
     let proposal = Proposal { toml: "[[rule]]".to_owned(), version: "7".to_owned(), doubt: None };
     assert_eq!(write(&mut state, "a"), None);
     assert_eq!(press(&mut state, &[KeyCode::Enter]), None, "without a TTL there is nothing to ask");
+    for wrong in ["xx", "0", "0s", "5"] {
+        write(&mut state, wrong);
+        assert_eq!(press(&mut state, &[KeyCode::Enter]), None, "{wrong}");
+        assert_eq!(state.view, View::Ttl { id: "d3".to_owned(), ttl: wrong.to_owned() }, "it can be mended");
+        assert!(state.note.as_ref().unwrap().text.contains(&format!("`{wrong}` is no TTL")), "{wrong}");
+        press(&mut state, &vec![KeyCode::Backspace; wrong.len()]);
+    }
     assert_eq!(write(&mut state, "5m"), None);
     let asked = press(&mut state, &[KeyCode::Enter]);
     assert_eq!(asked, Some(Wish::Propose { id: "d3".to_owned(), ttl: "5m".to_owned() }));
