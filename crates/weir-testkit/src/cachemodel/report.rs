@@ -15,9 +15,6 @@ pub const LEAST_REFUSALS: u64 = 10;
 /// Steps of a run that must have met everything; a shorter one that much less.
 pub const ENOUGH_STEPS: u64 = 5000;
 
-/// Seconds after which a run has met answers that are renewed.
-const LONG: f64 = 15.0;
-
 /// Steps below which a run need not have met anything.
 pub const FEW_STEPS: u64 = 2000;
 
@@ -98,8 +95,7 @@ impl Summary {
                 missing.push(format!("{met} steps of \"{name}\""));
             }
         }
-        // They come by the clock: a quick run need not meet any.
-        if self.seconds >= LONG && self.counted("refreshes") < least(2) {
+        if self.counted("refreshes") < least(2) {
             missing.push(format!("{} answers renewed behind being served", self.counted("refreshes")));
         }
         missing

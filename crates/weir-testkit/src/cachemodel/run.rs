@@ -176,6 +176,8 @@ impl<'p> Run<'p> {
     async fn read(&mut self, step: u64, turn: usize, read: &Read) -> Verdict {
         let calculated = read.sql.contains("SQL_CALC_FOUND_ROWS");
         let text = format!("{}{}", read.hint.text(), read.sql);
+        // Where Weir does not know the state it knows no key, and wipes nothing; the session itself is not served there.
+        let wipes = read.hint == Hint::Wipe && !self.sessions[turn].unread;
         // Hints stand outside of what is told apart, but a prepared statement has one of its own with each.
         let mut both = self.statement(turn, &text, read.params.as_deref()).await?;
         let behind = match read.behind {
@@ -209,7 +211,7 @@ impl<'p> Run<'p> {
             return Ok(must_equal_packets(&direct, &weir)
                 .map(|what| format!("only the server's answer now is right: {what}")));
         }
-        let stale = match self.judge(step, turn, read, &both, [&direct, &weir]) {
+        let stale = match self.judge(step, (turn, wipes), read, &both, [&direct, &weir]) {
             Ok(stale) => stale,
             Err(why) => return Ok(Some(why)),
         };
@@ -223,7 +225,7 @@ impl<'p> Run<'p> {
     fn judge(
         &mut self,
         step: u64,
-        turn: usize,
+        (turn, wipes): (usize, bool),
         read: &Read,
         both: &Both,
         [direct, weir]: [&[Packet]; 2],
@@ -241,9 +243,8 @@ impl<'p> Run<'p> {
         };
         let key = self.key(turn, read);
         let asked = Asked { key: &key, floor: session.wrote, time: both.time, ttl };
-        // Where Weir does not know the state it knows no key, and wipes nothing; the session itself is not served there. Nor does it wipe for
-        // somebody whom the server has not lately let read what is shared.
-        if read.hint == Hint::Wipe && !session.clouded && rule != world::SHARED {
+        // Nor does it wipe for somebody whom the server has not lately let read what is shared.
+        if wipes && !session.clouded && rule != world::SHARED {
             self.book.end_key(&key, &format!("/*wipe*/ of session {turn} at step {step}"));
         }
         self.summary.reads += 1;
@@ -298,6 +299,7 @@ impl<'p> Run<'p> {
     /// A statement as text, or prepared and executed.
     async fn statement(&mut self, turn: usize, sql: &str, params: Option<&[Param]>) -> Result<Both> {
         let session = &mut self.sessions[turn];
+        session.unread = false;
         session.clouded |= ["CALL", "f_sum()", "CONNECTION_ID()", "; "].iter().any(|part| sql.contains(part));
         let Some(params) = params else { return session.query(sql.as_bytes()).await };
         let of = (turn, sql.to_owned());
@@ -349,7 +351,11 @@ impl<'p> Run<'p> {
                 without_warnings(&mut both);
                 both
             }
-            Step::Set(sql) => session.query(sql.as_bytes()).await?,
+            Step::Set(sql) => {
+                let both = session.query(sql.as_bytes()).await?;
+                session.unread = both.direct.warnings() > Some(0);
+                both
+            }
             _ => return Ok(None),
         };
         session.look().await?;

@@ -68,6 +68,9 @@ pub struct Session {
     /// function, CONNECTION_ID(), a temporary table, several statements in one. Nor does it prepare anything: a statement that another
     /// connection has cannot be prepared again in a state that is not known.
     pub clouded: bool,
+    /// The last command was a SET that warned: Weir keeps the connection for who asks for the warnings, and reads the state back after the next
+    /// statement only.
+    pub unread: bool,
 }
 
 /// What both sides answered.
@@ -125,6 +128,7 @@ impl Session {
             temporary: None,
             wrote: 0,
             clouded: false,
+            unread: false,
         };
         session.look().await?;
         Ok(session)

@@ -22,7 +22,7 @@ pub const TABLES: [(&str, Duration); 3] = [
 pub const SHARED: &str = "short";
 
 /// The rule whose answers are renewed behind being served, and from which age on.
-pub const RENEWED: (&str, Duration) = ("lasting", Duration::from_millis(300));
+pub const RENEWED: (&str, Duration) = ("lasting", Duration::from_millis(100));
 
 /// The TTL where no table of a rule is named: constants, views.
 pub const OTHERWISE: (&str, Duration) = ("others", Duration::from_secs(3));
