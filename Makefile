@@ -5,7 +5,7 @@
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Weir in front of a throwaway server, measured with sysbench (KEEP=1 leaves it running)
+demo: ## All set-up and a demonstration: Weir in front of a throwaway server, measured with sysbench (KEEP=1 leaves it running)
 	@scripts/demo.sh
 
 wordpress: ## A blog of WordPress directly and through Weir with cache rules: the same pages, and how long they take (ARGS="--family mysql")
@@ -23,7 +23,7 @@ bench: ## Weir against a direct connection, HAProxy, a bare relay and redis (ARG
 experiments: ## The published experiments E1, E2, E4 on real servers, with a report in .cache/experiments (ARGS=--quick: 3 minutes instead of 20)
 	@scripts/experiments.sh $(ARGS)
 
-advise: ## What the cache advisor tells of rules against what they then do, on two workloads (ARGS="--seconds 30")
+advise: ## What the cache advisor tells of rules against what they then do, on five workloads: 5 minutes of 10 s runs (ARGS="--seconds 30": 13; ARGS=--help)
 	@scripts/advise.sh $(ARGS)
 
 fuzz: ## Every parser of a peer's bytes against random ones (SECONDS=30 for each)

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # Builds Weir as it is packaged (profile dist) and weir-bench, measures, and counts the instructions of the hot
-# functions. Arguments go to
-# `weir-bench run`: --quick, --only point_select, --rounds 5. With --bless the counts are written down instead.
+# functions. Arguments go to `weir-bench run`: --quick (3 minutes instead of 20), --only point_select, --rounds 5;
+# `cargo run --release -p weir-bench -- run --help` shows all. With --bless the counts are written down instead.
 # All figures are also written to .cache/bench.json. The machine should have nothing else to do: the spread in the
 # tables tells whether it had.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
+helped "$@"
+case ${1-} in
+  '' | -*) ;;
+  *) echo "bench: there is no \"$1\"" >&2; usage >&2; exit 2 ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/deps.sh

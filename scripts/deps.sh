@@ -3,6 +3,12 @@
 # Usage: scripts/deps.sh [--dry-run]. Safe to run again; needs root only when something is missing.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/again.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
+helped "$@"
+case $#,${1-} in
+  0, | 1,--dry-run) ;;
+  *) echo "deps: there is no \"$*\"" >&2; usage >&2; exit 2 ;;
+esac
 
 # program or file to look for | package that brings it | what it is for
 needs=(

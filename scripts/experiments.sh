@@ -2,9 +2,16 @@
 # Repeats the published experiments E1, E2 and E4 with sysbench: builds Weir as it is packaged (profile dist) and
 # weir-bench, measures, and writes a report with graphs. A run that was interrupted goes on where it stopped.
 # Arguments go to `weir-bench experiments`: e1 e2 e4, --quick (3 minutes instead of 20), --max-threads 4096, --fresh,
-# --dry-run; --help shows all. MySQL is measured as well where WEIR_MYSQL_DIR names its folder (scripts/get-mysql.sh).
+# --dry-run; `cargo run --release -p weir-bench -- experiments --help` shows all. MySQL is measured as well where
+# WEIR_MYSQL_DIR names its folder (scripts/get-mysql.sh).
 # Everything is written to .cache/experiments: report.html, results.csv, results.json, state.jsonl.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
+helped "$@"
+case ${1-} in
+  '' | -* | e1 | e2 | e4) ;;
+  *) echo "experiments: there is no \"$1\"" >&2; usage >&2; exit 2 ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/deps.sh

@@ -8,6 +8,9 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$repo/scripts/again.sh"
+. "$repo/scripts/usage.sh"
+helped "$@"
+case ${1-} in -*) echo "get-mysql: there is no option $1" >&2; usage >&2; exit 2 ;; esac
 dir=${1:-${WEIR_MYSQL_DIR:-$repo/.cache/mysql}}
 if [ -x "$dir/bin/mysqld" ] && "$dir/bin/mysqld" --version >/dev/null 2>&1; then
   echo "get-mysql: already in $dir"

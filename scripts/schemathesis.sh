@@ -5,6 +5,9 @@
 # Usage: scripts/schemathesis.sh [SECONDS]     for each role; 30 without it
 # WEIR_BIN=FILE is a Weir that is built already. SEED=1 makes the same requests again.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
+helped "$@"
+[[ $# -eq 0 || $# -eq 1 && $1 =~ ^[1-9][0-9]*$ ]] || { echo "schemathesis: there is no \"$*\"" >&2; usage >&2; exit 2; }
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/throwaway.sh
 . scripts/again.sh

@@ -51,35 +51,29 @@ make_data() {
 
 # Starts a server of family $1 on the data in folder $2, at port $3; more options may follow. Its process is in `pid`.
 launch_server() {
-  local family=$1 folder=$2 port=$3
+  local family=$1 folder=$2 port=$3 socket=$2/server.sock
   shift 3
+  # Servers take it from their data directory.
+  is_socket_path "$socket" || socket=../server.sock
   # shellcheck disable=SC2046 # words of a command
   start "$folder/server.log" $(server_program "$family") "--user=$(id -un)" "--datadir=$folder/data" \
-    "--socket=$folder/server.sock" "--pid-file=$folder/server.pid" --bind-address=127.0.0.1 "--port=$port" --skip-name-resolve \
+    "--socket=$socket" "--pid-file=$folder/server.pid" --bind-address=127.0.0.1 "--port=$port" --skip-name-resolve \
     --secure-file-priv= --max-connections=500 --innodb-buffer-pool-size=256M --innodb-flush-log-at-trx-commit=0 --skip-log-bin "$@"
   await_port "$port" "the $family server" "$folder/server.log"
 }
 
 # ---- Weir -----------------------------------------------------------------------------------------------------------
 
-# Starts Weir on $home/$1.toml, which has it listen at port $2. Its process is in `pid`. Where it has an admin address, WEIR_TOKEN
+# Starts Weir on $home/$1.toml, which has it listen at port $2. Its process is in `pid`. Where its admin address is a port, WEIR_TOKEN
 # is a token for it.
 launch_weir() {
-  if grep -q '^admin = ' "$home/$1.toml"; then
+  if grep -q '^admin = "127' "$home/$1.toml"; then
     WEIR_TOKEN=$("$weir" token add scripts --role admin -c "$home/$1.toml" 2>"$home/token.log") ||
       die "no token could be made" "$home/token.log"
     export WEIR_TOKEN
   fi
   start "$home/$1.log" "$weir" run -c "$home/$1.toml"
   await_port "$2" "Weir" "$home/$1.log"
-}
-
-metrics_at() {
-  local metrics
-  exec {metrics}<>"/dev/tcp/127.0.0.1/$1"
-  printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n' "$WEIR_TOKEN" >&"$metrics"
-  cat <&"$metrics"
-  exec {metrics}>&-
 }
 
 # ---- processes ------------------------------------------------------------------------------------------------------
@@ -127,6 +121,9 @@ end_process() {
   done
   kill -KILL -- "-$1" 2>/dev/null || true
 }
+
+# Whether path $1 can be that of a unix socket: the system takes 107 bytes at most.
+is_socket_path() { [ "$(printf '%s' "$1" | wc -c)" -le 107 ]; }
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 

@@ -8,6 +8,8 @@
 # WEIR_BIN=FILE is a Weir that is built already. WORDPRESS_POSTS=2000 is the size of the blog, which is kept in .cache/wordpress for the
 # next run; WORDPRESS_ROUNDS=6 how often each page is read in each measurement; WORDPRESS_SHARING=transaction how Weir shares connections.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
+helped "$@"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/throwaway.sh
 . scripts/again.sh
@@ -17,7 +19,7 @@ while [ $# -gt 0 ]; do
   case $1,${2-} in
     --family,mariadb | --family,mysql) family=$2; shift ;;
     --compare,*) measures='' ;;
-    *) sed -n '5,10s/^# //p' "$0" >&2; exit 2 ;;
+    *) echo "wordpress: there is no \"$1${2:+ $2}\"" >&2; usage >&2; exit 2 ;;
   esac
   shift
 done

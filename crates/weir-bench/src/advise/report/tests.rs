@@ -31,6 +31,11 @@ fn what_is_far_off_is_said() {
     let line = |workload| Line::new(workload, "1s".to_owned(), vec![compared(100, 50.0, (30, 70, 0))], None);
     let lines = [line(Workload::E2), line(Workload::E2Paced)];
     assert_eq!(lines.each_ref().map(Line::is_far_off), [false, true]);
+    let stale = |actual| {
+        let statements = vec![compared(1000, 760.0, (740, 240, 20))];
+        Line::new(Workload::Skewed, "1s".to_owned(), statements, Some(actual)).is_far_off()
+    };
+    assert_eq!([76, 140, 160].map(stale), [false, false, true]);
     let text = text(&lines);
     assert!(text.contains("1 of 1 predictions at a fixed rate are off by more than 10 points."), "{text}");
 }
