@@ -1,7 +1,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::{Controls, blocking};
+use super::{Controls, looking};
 use crate::error::ApiError;
 use crate::status::Status;
 
@@ -11,5 +11,5 @@ use crate::status::Status;
     responses((status = 200, body = Status))
 )]
 pub(super) async fn show(State(control): State<Controls>) -> Result<Json<Status>, ApiError> {
-    blocking(control, |control| Ok(control.status())).await
+    looking(control, |control| Ok(control.status())).await
 }
