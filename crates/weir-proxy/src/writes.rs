@@ -101,26 +101,29 @@ impl Session {
         if alters != Alters::Yes {
             return;
         }
+        let schema = sharing.wanted.schema().clone();
         let mode = self.lex_mode();
         match (key, statement_offset(payload, self.server.caps)) {
             // As the server has read it.
-            (Some(key), _) => self.note_changes(key.text(), then(&key, mode).unwrap_or(mode)),
-            (None, Ok(offset)) => self.note_changes(&payload[offset..], mode),
+            (Some(key), _) => {
+                self.note_changes(key.text(), then(&key, mode).unwrap_or(mode), key.schema());
+            }
+            (None, Ok(offset)) => self.note_changes(&payload[offset..], mode, &schema),
             (None, Err(_)) => {}
         }
     }
 
     /// A statement is about to be sent that may change what names stand for, or who may read them. What it concerns is taken out
-    /// of the cache when it has ended.
-    pub(crate) fn note_changes(&mut self, sql: &[u8], mode: LexMode) {
+    /// of the cache when it has ended. `schema` is where names without one are looked up.
+    fn note_changes(&mut self, sql: &[u8], mode: LexMode, schema: &Schema) {
         let Some(sharing) = &mut self.sharing else { return };
         let writes = read_facts(sql, mode).writes;
-        let schema = match sharing.wanted.schema() {
-            Schema::Known(name) => Some(name.to_vec()),
+        let schema = match schema {
+            Schema::Known(name) => Some(&**name),
             Schema::None | Schema::Unknown => None,
         };
         let table = |table: &weir_sql::TableName| {
-            let of = table.schema.as_deref().or(schema.as_deref())?;
+            let of = table.schema.as_deref().or(schema)?;
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             Some(Selector::all().table(&text(of), &text(&table.name)))
         };

@@ -106,6 +106,12 @@ impl PreparedKey {
         &self.text
     }
 
+    /// The schema in which names without one are looked up, also when another is chosen by the time it is executed.
+    /// [`Schema::Unknown`]: of one of [`Self::bound`].
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// What a variable that counted was. `None`: it does not, or that is not known ([`Self::bound`]).
     pub fn value(&self, v: Variable) -> Option<Option<&[u8]>> {
         self.values.iter().find(|(known, _)| *known == v).map(|(_, value)| value.as_deref())

@@ -178,7 +178,6 @@ impl ServerStatements {
         }
     }
 
-    #[cold]
     /// A client that has statements has none any more, here and on all other connections.
     pub fn client_gone(&self) {
         if let Some(share) = &self.share {
@@ -186,6 +185,7 @@ impl ServerStatements {
         }
     }
 
+    #[cold]
     fn look(&mut self, gone: usize) {
         if !self.looks {
             (self.gone, self.unseen) = (gone, 0..self.clock);

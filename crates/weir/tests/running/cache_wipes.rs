@@ -136,6 +136,24 @@ async fn what_is_executed_as_the_statement_prepared_last_takes_out_what_it_chang
     }
 }
 
+/// Names are looked up in the schema in which a statement was prepared, whatever `USE` has chosen since.
+#[tokio::test]
+async fn what_is_prepared_takes_out_the_tables_of_its_own_schema() {
+    for (flavor, server) in &both() {
+        table(server, "ca_there").await;
+        table(server, "ca_here").await;
+        let weir = sharing(server, 8, MODES[0], ALL);
+        let [mut client, mut other] = clients(&weir, "ca_there").await;
+        let truncate = other.prepare("TRUNCATE TABLE t").await.unwrap().id;
+        other.run("USE ca_here").await.unwrap();
+        let all = "SELECT COUNT(*) FROM t";
+        assert_eq!(row(&mut client, all).await, "3", "{flavor:?}");
+        assert_eq!(execute(&mut other, truncate, &[], true).await.err(), None, "{flavor:?}");
+        assert_eq!(row(&mut other, all).await, "3", "{flavor:?}: it is the other schema's table");
+        assert_eq!(row(&mut client, all).await, "0", "{flavor:?}");
+    }
+}
+
 /// A session with a connection of its own may have more statements at its server than Weir keeps.
 #[tokio::test]
 async fn what_is_executed_and_not_kept_takes_out_what_it_changes() {
