@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use weir_model::DigestId;
 
 use super::Line;
-use super::gate::Gate;
+use super::gate::{Gate, Skipped};
 use super::line::{Growing, Seen, Sure};
 use crate::digests::{DigestText, Origin};
 
@@ -114,7 +114,7 @@ impl Desk {
         gate: &mut Gate,
         subject: &(Arc<DigestText>, Arc<Origin>),
         seen: &Seen,
-        skipped: u64,
+        skipped: &Skipped,
     ) -> Sure {
         let mut state = self.state.lock();
         let known = gate.line.filter(|(at, serial)| {

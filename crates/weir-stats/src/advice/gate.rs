@@ -58,6 +58,28 @@ struct Recent {
     sure: Sure,
     skipped: u64,
     times: u32,
+    /// When it was watched, and when it was skipped.
+    watched_us: u64,
+    skipped_us: u64,
+}
+
+impl Recent {
+    /// It is watched again.
+    fn skipped(&mut self, now_us: u64) -> Skipped {
+        let since = |then: u64| then.saturating_sub(self.watched_us) as f64;
+        let skipped =
+            Skipped { times: self.skipped, within: since(self.skipped_us) / since(now_us).max(1.0) };
+        (self.skipped, self.watched_us) = (0, now_us);
+        skipped
+    }
+}
+
+/// Executions of a key between two that were watched.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Skipped {
+    pub times: u64,
+    /// How much of the time between those two had gone when the last of them came, from 0 to 1.
+    pub within: f64,
 }
 
 /// An execution that is to be watched.
@@ -108,7 +130,10 @@ impl Gates {
             && recent.times >= OFTEN
             && now_us < until_us
             && floor_us.is_none_or(|floor| floor < oldest_us);
-        recent.skipped += u64::from(skips);
+        if skips {
+            recent.skipped += 1;
+            recent.skipped_us = now_us;
+        }
         skips
     }
 
@@ -147,8 +172,8 @@ impl Gates {
         if recent.key != seen.key {
             *recent = Recent { key: seen.key, ..Recent::default() };
         }
-        let skipped = std::mem::take(&mut recent.skipped);
-        recent.sure = self.desk.observe(gate, &subject, seen, skipped);
+        let skipped = recent.skipped(seen.asked_us);
+        recent.sure = self.desk.observe(gate, &subject, seen, &skipped);
         gate.subject = Some(subject);
         recent.times = recent.times.saturating_add(1);
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::LADDER;
-use super::gate::Gate;
+use super::gate::{Gate, Skipped};
 use super::hot::{HotKeys, MOST};
 use super::prediction::merged;
 use crate::digests::{DigestText, Origin};
@@ -223,9 +223,9 @@ impl Growing {
         }
     }
 
-    /// Runs one execution, and `skipped` ones of the same key before it which were hits under every TTL; what they would have been
+    /// Runs one execution, and the `skipped` ones of the same key before it which were hits under every TTL; what they would have been
     /// answered is told from the executions before and behind them. Returns until when the next are hits as well.
-    pub fn run(&mut self, seen: &Seen, skipped: u64) -> Sure {
+    pub fn run(&mut self, seen: &Seen, skipped: &Skipped) -> Sure {
         self.unseen = 0;
         let line = &mut self.line;
         line.last_us = line.last_us.max(seen.answered_us);
@@ -236,8 +236,10 @@ impl Growing {
                 (self.keys.entry(seen.key).or_default(), power_of_two(self.shift))
             }
         };
-        key.calls = key.calls.saturating_add(u32::try_from(skipped + 1).unwrap_or(u32::MAX));
-        let skipped = skipped as f64 * scale;
+        key.calls = key.calls.saturating_add(u32::try_from(skipped.times + 1).unwrap_or(u32::MAX));
+        let hits = skipped.times as f64 * scale;
+        // What has changed did so at any moment between, for half of those that came by then.
+        let half = skipped.within.min(1.0) / 2.0;
         let kept = match seen.outcome {
             Outcome::Kept { hash, bytes } => {
                 if key.last_hash.replace(hash) != Some(hash) {
@@ -255,12 +257,11 @@ impl Growing {
         let mut sure = Sure { until_us: u64::MAX, oldest_us: u64::MAX };
         let of_key = key.fills.iter_mut().zip(&mut key.misses);
         for ((ttl, tier), (fill, misses)) in LADDER.iter().zip(&mut line.tiers).zip(of_key) {
-            // A wrong answer stays one. Where it has become one since, that was at any time, for half of those between.
+            // A wrong answer stays one.
             let differs = fill.asked > 0 && kept.is_some_and(|hash| hash != fill.hash);
-            if skipped > 0.0 {
-                let share = if fill.outdated { 1.0 } else { f64::from(u8::from(differs)) / 2.0 };
-                tier.hits += skipped;
-                tier.stale += share * skipped;
+            if hits > 0.0 {
+                tier.hits += hits;
+                tier.stale += hits * if fill.outdated { 1.0 } else { f64::from(u8::from(differs)) * half };
             }
             if fill.serves(*ttl, seen) {
                 tier.hits += scale;

@@ -312,6 +312,27 @@ fn hot_keys_do_not_halve_the_others_again_and_again() {
     assert_eq!(bench.line().one_of, 2);
 }
 
+/// What changes while nobody asks has not changed for those who asked before.
+#[test]
+fn hits_in_a_burst_are_not_stale_for_what_changes_behind_it() {
+    for apart_us in [1_000, 5_000] {
+        let mut bench = Bench::new(Limits::default());
+        let step = |n: u64| {
+            let outcome = Outcome::Kept { hash: n / 20, bytes: 600 };
+            let pause_us = if n.is_multiple_of(20) { 9_700_000 } else { apart_us };
+            Step { pause_us, key: 1, took_us: 0, outcome, wrote_before_us: None }
+        };
+        let steps: Vec<_> = (0..4_000).map(step).collect();
+        steps.iter().for_each(|step| bench.run(step));
+        for (prediction, ttl) in bench.line().predictions().iter().zip(LADDER) {
+            let exact = exact(&steps, ttl);
+            let share = exact.stale as f64 / exact.hits as f64;
+            let off = (prediction.stale_ratio - share).abs();
+            assert!(off < 0.01, "{apart_us} {ttl}: {} told, {share} in truth", prediction.stale_ratio);
+        }
+    }
+}
+
 /// Each of those that are always watched would cost as much as many others.
 #[test]
 fn keys_that_chance_asks_for_more_often_are_not_hot() {
