@@ -5,6 +5,7 @@
 //! rules are those of the manual ("Performance Schema Statement Digests and Sampling") and were measured on 9.7.4;
 //! `docs/digests.md` lists what differs.
 
+mod called;
 mod fold;
 mod hints;
 mod ordinal;
@@ -12,6 +13,7 @@ mod plain;
 mod row;
 pub(crate) mod words;
 
+pub use called::as_called;
 pub use plain::{strip_comments, trimmed_span};
 pub use weir_model::DigestId;
 

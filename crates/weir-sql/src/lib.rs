@@ -43,7 +43,8 @@ pub use cacheable::{
 pub use charset::CharsetClass;
 pub use classify::{Classified, Remainder, Statement, Statements, WeirCommand, weir_command};
 pub use digest::{
-    Digest, DigestId, MAX_DIGEST_LENGTH, digest, digest_showing, digest_within, strip_comments, trimmed_span,
+    Digest, DigestId, MAX_DIGEST_LENGTH, as_called, digest, digest_showing, digest_within, strip_comments,
+    trimmed_span,
 };
 pub use facts::{
     Access, ClientCharset, Completion, Effect, Facts, Isolation, Leftover, LeftoverSet, Literal, LiteralKind,

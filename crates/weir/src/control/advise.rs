@@ -8,7 +8,7 @@ use weir_admin::{
 };
 use weir_model::rule::CacheMode;
 use weir_proxy::{Digests, Shared};
-use weir_sql::Digest;
+use weir_sql::{Digest, as_called};
 use weir_stats::advice::{LADDER, Line, Prediction, best, merged};
 
 /// Statements that are shown if nothing is said about it, and at most.
@@ -286,7 +286,7 @@ fn quoted(word: &str) -> String {
 /// The rule that decides about the cache for such a statement, as far as its digest tells, and its mode.
 fn cached_by(shared: &Shared, line: &Line) -> Option<(String, CacheMode)> {
     let question = Question {
-        sql: as_called(&text(&line.digest.text)),
+        sql: text(&as_called(&line.digest.text)),
         user: Some(text(&line.origin.user)),
         schema: Some(text(&line.origin.schema)).filter(|schema| !schema.is_empty()),
         client: None,
@@ -294,21 +294,6 @@ fn cached_by(shared: &Shared, line: &Line) -> Option<(String, CacheMode)> {
     };
     let digest = Digest { id: line.digest.id, text: line.digest.text.to_vec() };
     super::explain::cached_by(shared, &question, digest)
-}
-
-/// The text of a digest with each parenthesis right behind what stands before it: with a space between, both servers take the name of an
-/// aggregate for that of a stored function.
-fn as_called(digest: &str) -> String {
-    let mut quoted = false;
-    let mut out = String::with_capacity(digest.len());
-    for c in digest.chars() {
-        quoted ^= c == '`';
-        if c == '(' && !quoted && out.ends_with(' ') {
-            out.pop();
-        }
-        out.push(c);
-    }
-    out
 }
 
 fn predicted(p: &Prediction) -> Predicted {
@@ -338,13 +323,6 @@ fn text(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_functions_stand_at_their_parentheses() {
-        let digest = "SELECT SUM ( `k ( l` ) , COUNT ( * ) FROM ( SELECT ? ) `t` WHERE `a` IN ( ... )";
-        let read = "SELECT SUM( `k ( l` ) , COUNT( * ) FROM( SELECT ? ) `t` WHERE `a` IN( ... )";
-        assert_eq!(as_called(digest), read);
-    }
 
     #[test]
     fn words_are_the_steps_of_the_ladder() {

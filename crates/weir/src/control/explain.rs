@@ -11,7 +11,7 @@ use weir_model::rule::{CacheMode, CacheRule, CacheShare, Rule, RuleCommand, Rule
 use weir_policy::{Connection, Outcome, Rewritten, RuleIndex, RuleSet, RuleVerdict, Statement, rule_kind};
 use weir_proxy::{CacheHints, Shared};
 use weir_sql::{
-    Digest, FunctionName, LexMode, ReadFacts, TableName, read_facts, strip_comments, trimmed_span,
+    Digest, FunctionName, LexMode, ReadFacts, TableName, as_called, read_facts, strip_comments, trimmed_span,
 };
 use weir_stats::digests::Line;
 
@@ -85,11 +85,12 @@ impl Matched {
     }
 
     pub fn is(&self, line: &Line) -> bool {
-        let text = &*line.digest.text;
+        let called = as_called(&line.digest.text);
+        let text = called.as_slice();
         let facts = read_facts(text, self.mode);
         let statement = Statement {
             digest: line.digest.id,
-            digest_text: text,
+            digest_text: &line.digest.text,
             text,
             reads: &facts.tables,
             writes: &facts.writes.tables,
