@@ -71,7 +71,7 @@ pub(crate) async fn know_to_prepare(session: &mut Session) -> Result<(), Trouble
 impl Sharing {
     /// Whether the state must be read back before the statement at hand is prepared. One that was read in a state which nobody knows
     /// could not be prepared elsewhere, and would keep its connection for as long as the session lasts. Not where the question would
-    /// take away something that can be asked for behind COM_STMT_PREPARE, or where the server takes none.
+    /// take away something that can be asked for behind COM_STMT_PREPARE (untracked variables may have the server note each question), or where the server takes none.
     pub(crate) fn must_know_to_prepare(&self, server: Server) -> bool {
         use PinReason as P;
         const UNHURT: PinSet = PinSet::of(&[
@@ -83,7 +83,6 @@ impl Sharing {
             P::Handler,
             P::SqlPrepare,
             P::UserVariable,
-            P::UntrackedVariable,
             P::StateUnknown,
             P::Role,
             P::Cursor,

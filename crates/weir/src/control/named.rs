@@ -58,7 +58,7 @@ impl Named {
     /// # Errors
     /// When it is told by too few digits for that.
     pub fn to_change(text: &str) -> Result<Self, ApiError> {
-        match Self::of(text) {
+        match Self::to_look(text)? {
             Self::Begins(digits) if digits.len() < LEAST_FOR_A_CHANGE => {
                 let text = format!(
                     "`{digits}` is too short for a digest's id by which something is changed: give {LEAST_FOR_A_CHANGE} digits of it or more"
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn a_few_digits_change_nothing() {
-        for few in ["3f1c", "3F1C000"] {
+        for few in ["3f1c", "3F1C000", "3f1"] {
             assert_eq!(Named::to_change(few).unwrap_err().code, Code::DigestTooShort);
         }
-        for text in ["3f1c0000", "3f1c000000000001", "3f1", "SELECT 1"] {
+        for text in ["3f1c0000", "3f1c000000000001", "SELECT 1"] {
             assert_eq!(Named::to_change(text).unwrap(), Named::of(text));
         }
     }

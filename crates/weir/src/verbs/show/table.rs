@@ -74,7 +74,7 @@ fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<u16> {
 
 /// What a row takes all in all; the blank at its end is not shown.
 fn sum(widths: impl Iterator<Item = u16>) -> u32 {
-    widths.map(|width| u32::from(width + BETWEEN)).sum::<u32>().saturating_sub(1)
+    widths.map(|width| u32::from(width) + u32::from(BETWEEN)).sum::<u32>().saturating_sub(1)
 }
 
 /// The same where those that may shrink have shrunk as far as they may.
