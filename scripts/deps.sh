@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what Weir's build, tests and demo need from Debian's own packages, and nothing that is there already.
-# Usage: scripts/deps.sh [--dry-run]. Safe to run again; needs root only when something is missing.
+# Usage: scripts/deps.sh [--dry-run | --profiles NN]. Safe to run again; needs root only when something is missing.
+#   --profiles NN    also what reads profiles of LLVM NN, for scripts/dist.sh
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/again.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 helped "$@"
 case $#,${1-} in
-  0, | 1,--dry-run) ;;
+  0, | 1,--dry-run | 2,--profiles) ;;
   *) echo "deps: there is no \"$*\"" >&2; usage >&2; exit 2 ;;
 esac
 
@@ -30,6 +31,7 @@ needs=(
   "tmux|tmux|a terminal for the tests of weir top"
   "dpkg-deb|dpkg|unpacks MySQL beside the system, see scripts/get-mysql.sh"
 )
+[ "${1-}" = --profiles ] && needs+=("/usr/lib/llvm-$2/bin/llvm-profdata|llvm-$2|reads profiles for scripts/dist.sh")
 
 PATH=$PATH:/usr/sbin:/sbin
 missing=()

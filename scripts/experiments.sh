@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Repeats the published experiments E1, E2 and E4 with sysbench: builds Weir as it is packaged (profile dist) and
+# Repeats the published experiments E1, E2 and E4 with sysbench: builds Weir as it is packaged (scripts/dist.sh) and
 # weir-bench, measures, and writes a report with graphs. A run that was interrupted goes on where it stopped.
 # Arguments go to `weir-bench experiments`: e1 e2 e4, --quick (3 minutes instead of 20), --max-threads 4096, --fresh,
 # --dry-run; `cargo run --release -p weir-bench -- experiments --help` shows all. MySQL is measured as well where
@@ -18,7 +18,7 @@ scripts/deps.sh
 target=${CARGO_TARGET_DIR:-target}
 cargo build --release -p weir-bench
 if [ -z "${WEIR_BIN-}" ]; then
-  cargo build --profile dist -p weir
+  scripts/dist.sh
   export WEIR_BIN=$target/dist/weir
 fi
 # A proxy needs two descriptors for each client; the default of many systems is 1,024.

@@ -37,6 +37,9 @@ pub struct Endpoint {
     pub pid: Option<u32>,
 }
 
+/// How long Weir may take to end.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// The programs of one setup. Dropping it ends them all.
 pub struct Rig {
     endpoints: Vec<Endpoint>,
@@ -46,6 +49,16 @@ pub struct Rig {
     server: Server,
     ports: Vec<PortLease>,
     home: TempDir,
+}
+
+impl Drop for Rig {
+    /// Weir is not killed: a build with counters (scripts/dist.sh) writes them down when it ends.
+    fn drop(&mut self) {
+        for weir in &mut self.weirs {
+            // Where it does not end it is killed all the same, and there is nobody to tell.
+            weir.terminate(ENDING).ok();
+        }
+    }
 }
 
 impl Rig {
