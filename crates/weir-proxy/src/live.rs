@@ -311,6 +311,14 @@ impl Session {
         }
     }
 
+    /// The client has logged in, perhaps with a schema.
+    pub(crate) fn live_logged_in(&mut self) {
+        if self.ruled.schema != Schema::None {
+            self.live().schema.store(Arc::new(self.ruled.schema.clone()));
+            self.tally.shown = self.ruled.schema.clone();
+        }
+    }
+
     /// The session is another user's, with the schema that COM_CHANGE_USER has named, and has run no statement. Where it shares
     /// connections, its next command shows what the server says of that.
     pub(crate) fn live_changed_user(&self) {

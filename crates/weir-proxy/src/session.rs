@@ -286,6 +286,7 @@ impl Session {
     /// Runs the conversation to its end.
     pub async fn run(mut session: Box<Session>, peer: Option<SocketAddr>) -> CloseReason {
         let mut registered = false;
+        session.live_logged_in();
         // What has to be done before that is found out below.
         let _ = session.release();
         let reason = loop {

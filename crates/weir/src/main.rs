@@ -46,10 +46,7 @@ fn main() -> ExitCode {
         Command::Completion { shell } => started(verbs::print(&Cli::completion(shell))),
         Command::Top(args) => started(verbs::top(&args)),
         Command::Token(verb) => started(verbs::token(verb)),
-        Command::ConfigSchema => {
-            println!("{:#}", weir_config::schema());
-            ExitCode::SUCCESS
-        }
+        Command::ConfigSchema => started(verbs::print(&format!("{:#}", weir_config::schema()))),
     }
 }
 

@@ -165,12 +165,12 @@ pub fn won_ns(now: &Sums, then: &Sums) -> u64 {
 impl Spans {
     /// Statements beyond those that came in the same time then.
     pub fn added_calls(self, now: &Sums, then: &Sums) -> u64 {
-        (now.calls as f64 - self.expected(now, then)).max(0.0) as u64
+        (now.calls as f64 - self.expected(now, then)).max(0.0).round() as u64
     }
 
     /// Statements that are missing to those that came in the same time then.
     pub fn fewer_calls(self, now: &Sums, then: &Sums) -> u64 {
-        (self.expected(now, then) - now.calls as f64).max(0.0) as u64
+        (self.expected(now, then) - now.calls as f64).max(0.0).round() as u64
     }
 
     /// How many statements were to be expected now at the rate of then: as many as there are, where nobody knows in which time they came.

@@ -18,6 +18,8 @@ const STEPS: [u64; 12] = [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 10_800, 21_6
 /// The time that is shown if nothing is said about it, in seconds.
 const SHOWN: u64 = 900;
 const COMPARED: u64 = 3_600;
+/// Seconds of a minute for which it has just begun.
+const JUST_BEGUN: u64 = 30;
 /// Rows of each list of a comparison.
 const ROWS: usize = 10;
 const ROWS_MAX: usize = 1_000;
@@ -190,10 +192,12 @@ fn periods(asked: &CompareAsked, now: u64) -> Result<[Widened; 2], ApiError> {
     let length = wanted.1 - wanted.0;
     let (from, to) = match asked.from {
         Some(_) => whole(wanted),
-        // A window keeps its length, so that the one before ends where it begins.
+        // A window keeps its length, so that the one before ends where it begins. Of a minute that has just begun the one before is taken
+        // as well: what comes every few seconds may not have come in it yet.
         None => {
-            let to = wanted.1.next_multiple_of(60);
-            (to.saturating_sub(length.next_multiple_of(60)), to)
+            let (to, gone) = (wanted.1.next_multiple_of(60), wanted.1 % 60);
+            let just_begun = if (1..=JUST_BEGUN).contains(&gone) { 60 } else { 0 };
+            (to.saturating_sub(length.next_multiple_of(60) + just_begun), to)
         }
     };
     let earlier = |(from, to): (u64, u64), by: u64| (from.saturating_sub(by), to.saturating_sub(by));
@@ -201,7 +205,9 @@ fn periods(asked: &CompareAsked, now: u64) -> Result<[Widened; 2], ApiError> {
         (None, None, None) => (earlier((from, to), to - from), earlier(wanted, length)),
         (Some(text), None, None) => {
             let back = duration(COMPARED_WITH, text)?;
-            (earlier((from, to), back.next_multiple_of(60)), earlier(wanted, back))
+            // What was asked for does not overlap where the times that are looked at would.
+            let least = if back >= length { to - from } else { 0 };
+            (earlier((from, to), back.next_multiple_of(60).max(least)), earlier(wanted, back))
         }
         (None, Some(from), Some(to)) => {
             let wanted = (moment("against_from", from)?, moment("against_to", to)?);

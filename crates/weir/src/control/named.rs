@@ -58,14 +58,16 @@ impl Named {
     /// # Errors
     /// When it is told by too few digits for that.
     pub fn to_change(text: &str) -> Result<Self, ApiError> {
-        match Self::to_look(text)? {
-            Self::Begins(digits) if digits.len() < LEAST_FOR_A_CHANGE => {
+        let digits = text.trim();
+        let few = (1..LEAST_FOR_A_CHANGE).contains(&digits.len());
+        match few && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            true => {
                 let text = format!(
                     "`{digits}` is too short for a digest's id by which something is changed: give {LEAST_FOR_A_CHANGE} digits of it or more"
                 );
                 Err(ApiError::new(Code::DigestTooShort, text))
             }
-            named => Ok(named),
+            false => Ok(Self::of(text)),
         }
     }
 
@@ -142,7 +144,8 @@ mod tests {
     #[test]
     fn a_few_digits_change_nothing() {
         for few in ["3f1c", "3F1C000", "3f1"] {
-            assert_eq!(Named::to_change(few).unwrap_err().code, Code::DigestTooShort);
+            let error = Named::to_change(few).unwrap_err();
+            assert!(error.code == Code::DigestTooShort && error.message.contains("8 digits"), "{error}");
         }
         for text in ["3f1c0000", "3f1c000000000001", "SELECT 1"] {
             assert_eq!(Named::to_change(text).unwrap(), Named::of(text));

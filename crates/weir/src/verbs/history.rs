@@ -1,6 +1,6 @@
 //! `weir history`, and how two times compare.
 
-use super::show::{bytes, optional, part, percent, seconds, short, table_of};
+use super::show::{bytes, optional, part, percent, plural, seconds, short, table_of};
 use super::{Asked, query};
 use crate::cli::{Against, HistoryArgs, QueriesList};
 use anyhow::Result;
@@ -94,16 +94,16 @@ pub fn compared(compared: &Compared) -> String {
         text.push_str("nothing was counted then, so that everything is new\n");
     }
     for (name, list, way) in [
-        ("new: came now and not then", &compared.new, Way::Up),
-        ("gone: came then and not now", &compared.gone, Way::Gone),
+        ("new: came now and not then", &compared.new, Way::More),
+        ("gone: came then and not now", &compared.gone, Way::Fewer),
         ("slower: a mean greater by a quarter", &compared.slower, Way::Up),
         ("faster: the mean of then was greater by a quarter", &compared.faster, Way::Down),
-        ("more often: more by a quarter in the same time", &compared.more_often, Way::Up),
-        ("less often: then there were more by a quarter", &compared.less_often, Way::Down),
+        ("more often: more by a quarter in the same time", &compared.more_often, Way::More),
+        ("less often: then there were more by a quarter", &compared.less_often, Way::Fewer),
     ] {
         text.push_str(&format!("\n{name}\n{}\n", rows(list, compared.offset, way)));
     }
-    text.push_str(&format!("\nunchanged: {} rows\n", compared.unchanged));
+    text.push_str(&format!("\nunchanged: {}\n", plural(compared.unchanged, "row")));
     if compared.others_now + compared.others_then > 0 {
         text.push_str(&format!(
             "others: {} statements now and {} then have no row (history.digests); what is new or gone may be among them\n",
@@ -116,17 +116,19 @@ pub fn compared(compared: &Compared) -> String {
 /// Which differences the rows of a list show.
 #[derive(Debug, Clone, Copy)]
 enum Way {
+    /// Each takes longer, or less long.
     Up,
     Down,
-    /// Nothing of it is left.
-    Gone,
+    /// There are more of them, or fewer.
+    More,
+    Fewer,
 }
 
 impl Way {
     fn header(self) -> [&'static str; 12] {
         let (time, calls) = match self {
-            Self::Up => (">time added", ">calls added"),
-            Self::Down | Self::Gone => (">time won", ">calls fewer"),
+            Self::Up | Self::More => (">time added", ">calls added"),
+            Self::Down | Self::Fewer => (">time won", ">calls fewer"),
         };
         let then = ">then";
         [
@@ -165,7 +167,11 @@ fn compared_row(query: &ComparedQuery, way: Way) -> Vec<String> {
     let (time, calls) = match way {
         Way::Up => (query.added_seconds, query.added_calls),
         Way::Down => (query.won_seconds, query.fewer_calls),
-        Way::Gone => {
+        Way::More => {
+            let each = query.now.total.mean_seconds.unwrap_or(0.0);
+            (query.added_calls as f64 * each, query.added_calls)
+        }
+        Way::Fewer => {
             let each = query.then.total.mean_seconds.unwrap_or(0.0);
             (query.fewer_calls as f64 * each, query.fewer_calls)
         }
@@ -192,7 +198,9 @@ pub fn time(period: &Period) -> String {
     let counted = seconds(period.covered_seconds);
     let mut text = format!("{} to {}, counted for {counted} of it", moment(from), moment(to));
     if asked_to > 0 && (asked_from, asked_to) != (from, to) {
-        text.push_str(&format!(" (asked for {} to {})", clock(asked_from), clock(asked_to)));
+        let day = |at| zoned(at).date();
+        let shown = if day(asked_from) == day(asked_to) { clock } else { moment };
+        text.push_str(&format!(" (asked for {} to {})", shown(asked_from), shown(asked_to)));
     }
     text
 }

@@ -14,10 +14,13 @@ pub fn run(args: QueriesArgs) -> Result<()> {
     }
     match verb {
         None if list.quadrants => {
+            let sort = list.sort.clone().unwrap_or_else(|| "total".to_owned());
             let path = path(&QueriesList { limit: Some(10_000), offset: None, ..list });
-            Asked::new(&at)?.get(&path)?.show(|queries| by_quadrant(queries, list.limit.unwrap_or(5)))
+            Asked::new(&at)?.get(&path)?.show(|queries| by_quadrant(queries, list.limit.unwrap_or(5), &sort))
         }
-        None => Asked::new(&at)?.get(&path(&list))?.show(all),
+        None => Asked::new(&at)?
+            .get(&path(&list))?
+            .show(|queries| all(queries, list.sort.as_deref().unwrap_or("total"))),
         Some(QueriesVerb::Show { id, limit, offset, at }) => {
             let page = [("limit", limit), ("offset", offset)];
             let given: Vec<_> = page
@@ -48,8 +51,40 @@ fn path(list: &QueriesList) -> String {
 
 const COLUMNS: [&str; 11] =
     ["id", ">calls", ">total", ">mean", ">p99", ">errors", ">hits", ">saved", "user", "schema", "~digest"];
-/// Those that go first where there is no room for all.
-const SPARE: [&str; 5] = ["errors", "saved", "p99", "schema", "user"];
+/// Those that go first where there is no room for all. By what the rows are sorted stays.
+const SPARE: [&str; 6] = ["saved", "p99", "schema", "hits", "errors", "user"];
+
+/// A table of rows that are sorted by this.
+fn sorted<'q>(queries: impl Iterator<Item = &'q Query>, sort: &str) -> String {
+    let spare: Vec<&str> = SPARE.into_iter().filter(|name| *name != sort).collect();
+    let mut header = COLUMNS.to_vec();
+    header.splice(ADDED..ADDED, added_column(sort));
+    let rows = queries.map(|query| {
+        let mut row = row(query);
+        row.splice(ADDED..ADDED, added_column(sort).map(|_| added(sort, &query.counts)));
+        row
+    });
+    table_of(&header, rows, &spare) + "\n"
+}
+
+/// What is shown only where rows are sorted by it.
+fn added_column(sort: &str) -> Option<&'static str> {
+    match sort {
+        "rows" => Some(">rows"),
+        "regret" => Some(">regret"),
+        _ => None,
+    }
+}
+
+fn added(sort: &str, counts: &QueryCounts) -> String {
+    match sort {
+        "rows" => (counts.rows_sent + counts.rows_affected).to_string(),
+        _ => seconds(counts.regret_seconds),
+    }
+}
+
+/// Where a column is added.
+const ADDED: usize = 4;
 
 fn row(query: &Query) -> Vec<String> {
     let c = &query.counts;
@@ -68,14 +103,14 @@ fn row(query: &Query) -> Vec<String> {
     ]
 }
 
-fn all(queries: &Queries) -> String {
+fn all(queries: &Queries, sort: &str) -> String {
     if !queries.enabled {
         return "nothing is counted: analytics.enabled is off\n".to_owned();
     }
     if queries.queries.is_empty() && queries.offset < queries.selected.max(1) {
         return when(queries) + "no statement was counted\n";
     }
-    let mut text = when(queries) + &table_of(&COLUMNS, queries.queries.iter().map(row), &SPARE) + "\n";
+    let mut text = when(queries) + &sorted(queries.queries.iter(), sort);
     text.push_str(&part(queries.offset, queries.queries.len(), queries.selected, "rows"));
     text + &others(queries)
 }
@@ -102,9 +137,9 @@ fn others(queries: &Queries) -> String {
     }
 }
 
-fn by_quadrant(queries: &Queries, shown: usize) -> String {
+fn by_quadrant(queries: &Queries, shown: usize, sort: &str) -> String {
     if !queries.enabled {
-        return all(queries);
+        return all(queries, sort);
     }
     let mut text = when(queries);
     for sum in &queries.quadrants {
@@ -122,8 +157,7 @@ fn by_quadrant(queries: &Queries, shown: usize) -> String {
         ));
         let rows = queries.queries.iter().filter(|query| query.quadrant == sum.quadrant).take(shown);
         if sum.rows > 0 {
-            text.push_str(&table_of(&COLUMNS, rows.map(row), &SPARE));
-            text.push('\n');
+            text.push_str(&sorted(rows, sort));
         }
         text.push('\n');
     }

@@ -32,6 +32,7 @@ async fn what_sessions_do_is_seen_from_outside() {
             let mut direct = app(server.addr()).connect().await.unwrap();
             let weir = sharing(server, 2, mode, "");
             let [mut one, mut two] = clients(&weir, "se_seen").await;
+            assert_eq!(of(&weir, &two)["schema"], "se_seen", "{at}: of one that has run nothing");
             one.run("SELECT 1 + 17").await.unwrap();
             let session = when(&weir, &one, "idle").await;
             assert_eq!(session["statement"]["digest"], "SELECT ? + ?", "{at}");

@@ -63,6 +63,17 @@ fn periods_that_are_compared_are_whole_minutes_and_never_overlap() {
     ] {
         assert_eq!(periods(&asked, NOW).unwrap().map(|(whole, _)| whole), expected, "{asked:?}");
     }
+    // A minute that has just begun has not seen what comes every few seconds.
+    let early = |asked: &CompareAsked, at: u64| periods(asked, at).unwrap().map(|(whole, _)| whole);
+    for (at, (from, then)) in [
+        (minute + 1, (minute - 60, minute - 180)),
+        (minute + 29, (minute - 60, minute - 180)),
+        (minute + 30, (minute, minute - 60)),
+    ] {
+        assert_eq!(early(&asked("1m", Some("1m")), at), [(from, end), (then, from)], "{at}");
+        assert_eq!(early(&asked("1m", None), at), [(from, end), (then, from)], "{at}");
+    }
+    assert_eq!(early(&asked("1m", Some("1h")), minute + 1)[1], (minute - 3660, end - 3600));
     // What was asked for is told as well.
     let wanted = |asked: &CompareAsked| periods(asked, NOW).unwrap().map(|(_, wanted)| wanted);
     let now = NOW + 1;

@@ -29,13 +29,15 @@ fn told() -> Value {
 #[test]
 fn tables_of_statements() {
     let queries: Queries = answer(told());
-    insta::assert_snapshot!("list", all(&queries));
-    insta::assert_snapshot!("quadrants", by_quadrant(&queries, 5));
+    insta::assert_snapshot!("list", all(&queries, "total"));
+    insta::assert_snapshot!("quadrants", by_quadrant(&queries, 5, "total"));
     insta::assert_snapshot!(
         "nothing",
-        all(&answer(with(told(), json!({"queries": [], "selected": 0, "offset": 0}))))
+        all(&answer(with(told(), json!({"queries": [], "selected": 0, "offset": 0}))), "total")
     );
-    insta::assert_snapshot!("off", all(&answer(with(told(), json!({"enabled": false})))));
+    insta::assert_snapshot!("off", all(&answer(with(told(), json!({"enabled": false}))), "total"));
+    insta::assert_snapshot!("by_rows", all(&queries, "rows"));
+    insta::assert_snapshot!("by_regret", all(&queries, "regret"));
     insta::assert_snapshot!("list_keys", keys(&queries));
     let sampled = with(row(), json!({"sample": "SELECT v FROM stories WHERE id = 7"}));
     let shown: QueryShown = answer(with(digest(), json!({"all": counts(), "rows": [sampled]})));
