@@ -37,7 +37,7 @@ pub struct Limits {
 impl Default for Limits {
     /// About 20 MB at most. With half as many keys each, ratios of skewed workloads are ten points off.
     fn default() -> Self {
-        Self { lines: 512, keys_each: 1024, keys: 65_536, gap_us: 250_000 }
+        Self { lines: 512, keys_each: 1024, keys: 65_536, gap_us: 125_000 }
     }
 }
 
