@@ -11,9 +11,8 @@ use crate::digests::{DigestText, Origin};
 
 /// Executions of a line that are watched before their number is held against all.
 const FREE: u64 = 2048;
-/// From then on a line watches about one execution in this many at most: to watch one costs some 5,000 instructions, nearly as many as a point
-/// select takes, and all of the statistics may cost 3 % of one.
-const ONE_IN: u64 = 96;
+/// From then on a line watches about one execution in this many at most: to watch one costs as much as a tenth of a statement.
+const ONE_IN: u64 = 64;
 /// So often it is looked at that.
 const LOOKED_AT: u64 = 512;
 /// A key is hot that is asked for more than so many times as often as the mean.
