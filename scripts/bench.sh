@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds Weir as it is packaged (scripts/dist.sh) and weir-bench, measures, and counts the instructions of the hot
+# Builds Weir as it is packaged (scripts/dist.sh: 13 minutes the first time) and weir-bench, measures, and counts the instructions of the hot
 # functions. Arguments go to `weir-bench run`: --quick (3 minutes instead of 20), --only point_select, --rounds 5;
 # `cargo run --release -p weir-bench -- run --help` shows all. With --bless the counts are written down instead.
 # All figures are also written to .cache/bench.json. The machine should have nothing else to do: the spread in the

@@ -16,7 +16,8 @@ case $#,${1-} in
 esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-target=${CARGO_TARGET_DIR:-$PWD/target}
+# As a whole path: each crate is compiled in a folder of its own.
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 host=$(rustc -vV | sed -n 's/^host: //p')
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 profiles=$target/profiles

@@ -1,7 +1,7 @@
 use super::*;
 use weir_model::ServerFamily;
 
-const MYSQL: LexMode = LexMode {
+pub const MYSQL: LexMode = LexMode {
     server_version: 90_704,
     family: ServerFamily::MySql,
     ansi_quotes: false,

@@ -174,6 +174,16 @@ proptest! {
     }
 }
 
+/// For each TTL the share of stale hits is told so exactly.
+fn assert_stale_within(within: f64, bench: &mut Bench, steps: &[Step], at: u64) {
+    for (prediction, ttl) in bench.line().predictions().iter().zip(LADDER) {
+        let exact = exact(steps, ttl);
+        let share = exact.stale as f64 / exact.hits as f64;
+        let off = (prediction.stale_ratio - share).abs();
+        assert!(off < within, "{at} {ttl}: {} told, {share} in truth", prediction.stale_ratio);
+    }
+}
+
 /// Of a key that is asked for all the time most executions are not watched; they would have been as stale as those that are.
 #[test]
 fn hits_that_are_not_watched_are_as_stale_as_others() {
@@ -189,12 +199,7 @@ fn hits_that_are_not_watched_are_as_stale_as_others() {
             })
             .collect();
         steps.iter().for_each(|step| bench.run(step));
-        for (prediction, ttl) in bench.line().predictions().iter().zip(LADDER) {
-            let exact = exact(&steps, ttl);
-            let share = exact.stale as f64 / exact.hits as f64;
-            let off = (prediction.stale_ratio - share).abs();
-            assert!(off < 0.03, "{changes_each_us} {ttl}: {} told, {share} in truth", prediction.stale_ratio);
-        }
+        assert_stale_within(0.03, &mut bench, &steps, changes_each_us);
     }
 }
 
@@ -324,12 +329,7 @@ fn hits_in_a_burst_are_not_stale_for_what_changes_behind_it() {
         };
         let steps: Vec<_> = (0..4_000).map(step).collect();
         steps.iter().for_each(|step| bench.run(step));
-        for (prediction, ttl) in bench.line().predictions().iter().zip(LADDER) {
-            let exact = exact(&steps, ttl);
-            let share = exact.stale as f64 / exact.hits as f64;
-            let off = (prediction.stale_ratio - share).abs();
-            assert!(off < 0.01, "{apart_us} {ttl}: {} told, {share} in truth", prediction.stale_ratio);
-        }
+        assert_stale_within(0.01, &mut bench, &steps, apart_us);
     }
 }
 

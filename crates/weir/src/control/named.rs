@@ -41,16 +41,7 @@ impl Named {
     /// # Errors
     /// When it is told by too few digits.
     pub fn to_look(text: &str) -> Result<Self, ApiError> {
-        let digits = text.trim();
-        let few = (1..LEAST).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        match few {
-            true => {
-                let text =
-                    format!("`{digits}` is too short for a digest's id: give {LEAST} digits of it or more");
-                Err(ApiError::new(Code::DigestTooShort, text))
-            }
-            false => Ok(Self::of(text)),
-        }
+        Self::of_at_least(LEAST, text, "")
     }
 
     /// The same where something is changed by it.
@@ -58,17 +49,18 @@ impl Named {
     /// # Errors
     /// When it is told by too few digits for that.
     pub fn to_change(text: &str) -> Result<Self, ApiError> {
+        Self::of_at_least(LEAST_FOR_A_CHANGE, text, " by which something is changed")
+    }
+
+    fn of_at_least(least: usize, text: &str, what_for: &str) -> Result<Self, ApiError> {
         let digits = text.trim();
-        let few = (1..LEAST_FOR_A_CHANGE).contains(&digits.len());
-        match few && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            true => {
-                let text = format!(
-                    "`{digits}` is too short for a digest's id by which something is changed: give {LEAST_FOR_A_CHANGE} digits of it or more"
-                );
-                Err(ApiError::new(Code::DigestTooShort, text))
-            }
-            false => Ok(Self::of(text)),
+        if (1..least).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            let text = format!(
+                "`{digits}` is too short for a digest's id{what_for}: give {least} digits of it or more"
+            );
+            return Err(ApiError::new(Code::DigestTooShort, text));
         }
+        Ok(Self::of(text))
     }
 
     /// The one among `known` that begins so; `None` where none does.

@@ -1,14 +1,6 @@
 use super::*;
-use weir_model::ServerFamily;
+use crate::analytics::tests::MYSQL;
 use weir_sql::Digest;
-
-const MYSQL: LexMode = LexMode {
-    server_version: 90_704,
-    family: ServerFamily::MySql,
-    ansi_quotes: false,
-    no_backslash_escapes: false,
-    charset: weir_sql::CharsetClass::AsciiSafe,
-};
 
 /// Whatever came before, each text gets the digest that it has by itself.
 #[test]
