@@ -4,6 +4,9 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 . scripts/stages.sh
 
+# What failed says where; a backtrace of the test runner only pushes it out of the part of a long log that is kept.
+export RUST_BACKTRACE=0
+
 needed "packages" scripts/deps.sh
 needed "MySQL" scripts/get-mysql.sh
 # Everything is built once, with the same features; `cargo run` would build parts of it with others again.

@@ -32,8 +32,8 @@ pub struct Faults {
     pub slice: usize,
     /// Nothing is read while this is true.
     pub stalled: bool,
-    /// The direction stalls behind the next read, which still gets through.
-    pub stall_behind: bool,
+    /// The direction stalls behind the next read that has this text in it, which still gets through.
+    pub stall_behind: Option<String>,
     /// After this many bytes both sockets are closed.
     pub cut_at: Option<u64>,
     /// When `cut_at` strikes, both peers get a reset instead of an end of file.
@@ -112,6 +112,12 @@ impl Relay {
         for direction in [Direction::ToServer, Direction::ToClient] {
             self.faults(direction, |faults| *faults = Faults::default());
         }
+    }
+
+    /// The direction stalls behind the next read that has `text` in it, which still gets through: a statement, say, and not
+    /// what happens to be sent ahead of it.
+    pub fn stall_behind(&self, direction: Direction, text: &str) {
+        self.faults(direction, |faults| faults.stall_behind = Some(text.to_owned()));
     }
 
     pub fn stall(&self, direction: Direction) {
@@ -229,9 +235,10 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, lane: &Lane) -> io:
         }
         let limit = next_event(&faults, position).map_or(buffer.len(), |n| n.min(buffer.len()));
         let count = tokio::select! {
-            count = from.read(&mut buffer[..limit]) => count?,
-            // A stall or a nearer fault may have been set while nothing came.
+            biased;
+            // A stall or a nearer fault may have been set while nothing came: what comes behind it is subject to it.
             _ = changes.changed() => continue,
+            count = from.read(&mut buffer[..limit]) => count?,
         };
         if count == 0 {
             return to.shutdown().await;
@@ -240,12 +247,17 @@ async fn pump(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, lane: &Lane) -> io:
         if !faults.delay.is_zero() {
             tokio::time::sleep(faults.delay).await;
         }
+        // Ahead of passing it on: who sees the answer to it finds the stall set, and can end it.
+        if faults.stall_behind.as_ref().is_some_and(|text| has(&buffer[..count], text.as_bytes())) {
+            lane.faults.send_modify(|faults| (faults.stalled, faults.stall_behind) = (true, None));
+        }
         pass_on(&buffer[..count], &faults, &mut to).await?;
         position += count as u64;
-        if faults.stall_behind {
-            lane.faults.send_modify(|faults| (faults.stalled, faults.stall_behind) = (true, false));
-        }
     }
+}
+
+fn has(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
 }
 
 async fn pass_on(bytes: &[u8], faults: &Faults, to: &mut WriteHalf<'_>) -> io::Result<()> {

@@ -84,6 +84,24 @@ async fn a_stall_holds_until_resumed() {
 }
 
 #[tokio::test]
+async fn a_stall_behind_a_text_lets_it_through() {
+    let (relay, mut client) = echo().await;
+    relay.stall_behind(Direction::ToServer, "b1");
+    let mut got = [0; 2];
+    for passes in [b"a1", b"b1"] {
+        client.write_all(passes).await.unwrap();
+        client.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, passes);
+    }
+    client.write_all(b"c1").await.unwrap();
+    let silent = tokio::time::timeout(Duration::from_millis(50), client.read_exact(&mut got)).await;
+    assert!(silent.is_err());
+    relay.resume(Direction::ToServer);
+    client.read_exact(&mut got).await.unwrap();
+    assert_eq!(&got, b"c1");
+}
+
+#[tokio::test]
 async fn delay_and_dropped_connections() {
     let (relay, mut client) = echo().await;
     relay.faults(Direction::ToServer, |f| f.delay = Duration::from_millis(30));

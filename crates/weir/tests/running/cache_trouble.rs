@@ -58,7 +58,7 @@ async fn a_question_of_weirs_own_that_is_never_answered_is_not_the_clients_troub
             weir.wait_for_line("accepting clients", PATIENCE).unwrap();
             let [mut client] = clients(&weir, name).await;
             // What is asked behind the answer is held until nothing comes back any more.
-            relay.faults(Direction::ToServer, |faults| faults.stall_behind = true);
+            relay.stall_behind(Direction::ToServer, "SELECT v FROM t");
             assert_eq!(value(&mut client, 1).await, "one", "{at}");
             relay.stall(Direction::ToClient);
             let accepted = relay.accepted();

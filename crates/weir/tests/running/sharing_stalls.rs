@@ -22,7 +22,7 @@ async fn an_answer_that_comes_too_late_is_nobody_elses() {
         let mut two = client(&weir, "sh_stalls").await;
         turn(&mut two).await;
         // What Weir asks behind the INSERT is held.
-        relay.faults(Direction::ToServer, |faults| faults.stall_behind = true);
+        relay.stall_behind(Direction::ToServer, "INSERT INTO t");
         one.run("INSERT INTO t (v) VALUES (2) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id)")
             .await
             .unwrap();
@@ -69,7 +69,7 @@ async fn what_a_session_cannot_go_on_without_is_waited_for_as_a_statement_is() {
             if !rules.is_empty() {
                 assert_eq!(row(&mut one, "SELECT GET_LOCK('sh_still', 30)").await, "1", "{flavor:?}");
             }
-            relay.faults(Direction::ToServer, |faults| faults.stall_behind = true);
+            relay.stall_behind(Direction::ToServer, statement);
             one.run(statement).await.unwrap();
             let told = {
                 let mut told = std::pin::pin!(row(&mut one, next));
@@ -82,8 +82,9 @@ async fn what_a_session_cannot_go_on_without_is_waited_for_as_a_statement_is() {
             // Whatever is read back behind that has been.
             shown(&mut one, "client_id").await;
             // One whose client has left is not waited for so long.
-            relay.faults(Direction::ToServer, |faults| faults.stall_behind = true);
-            one.run(&statement.replace("MAX", "MIN")).await.unwrap();
+            let statement = statement.replace("MAX", "MIN");
+            relay.stall_behind(Direction::ToServer, &statement);
+            one.run(&statement).await.unwrap();
             drop(one);
             weir.wait_for_line("event=\"client_closed\"", PATIENCE).unwrap();
         }
