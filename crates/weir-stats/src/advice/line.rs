@@ -21,7 +21,7 @@ const HOT: u64 = 2;
 /// the mean.
 const BY_CHANCE: f64 = 1.5;
 /// It keeps about so many keys at least.
-const LEAST: usize = 64;
+const LEAST: usize = 48;
 /// It is looked so seldom whether all keys can be watched again, in microseconds: as long as any answer is stored.
 const TENDED: u64 = LADDER[LADDER.len() - 1];
 /// Executions that come in a row of which none was watched where none is in the sample: of a key that is, one is watched in each

@@ -68,6 +68,9 @@ pub(super) struct Counts {
     server: Spread,
     /// Of what no server has answered, as clients saw it.
     alone: Spread,
+    /// What [`Self::usual_ns`] has told last, and how many calls there are when it looks again.
+    usual_ns: Counter,
+    usual_until: Counter,
     queue: OnceLock<Box<Spread>>,
     rare: OnceLock<Box<Rare>>,
 }
@@ -219,9 +222,17 @@ impl Counts {
         sums.kept_ns += rare.kept_ns.get();
     }
 
-    /// What the server takes at most for such a statement, as a rule, one that has just taken it so long included.
+    /// What the server takes at most for such a statement, as a rule, one that has just taken it so long included. It is added up anew
+    /// when there are a sixteenth more calls than then: for each it would cost more than to store an answer.
     pub fn usual_ns(&self, server_ns: u64) -> Option<u64> {
-        Spread::usual([&self.both, &self.server], server_ns)
+        let calls = self.calls.get();
+        if calls < self.usual_until.get() {
+            return Some(self.usual_ns.get());
+        }
+        let usual = Spread::usual([&self.both, &self.server], server_ns)?;
+        self.usual_ns.set(usual);
+        self.usual_until.set(calls + calls / 16 + 1);
+        Some(usual)
     }
 
     fn held(&self) -> usize {

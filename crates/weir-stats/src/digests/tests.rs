@@ -72,6 +72,13 @@ fn what_a_statement_usually_takes_leaves_the_slowest_out() {
     // Answers from the cache say nothing about the server.
     desk.count(1, &Call { source: Source::Hit, server_ns: 0, ..call(MS) });
     near(usual(&desk, 2_300 * MS), 1_000 * MS);
+    // Where there are many calls, a few more are not looked at.
+    (0..100).for_each(|_| desk.count(1, &Call { server_ns: 200 * MS, ..call(200 * MS) }));
+    near(usual(&desk, 200 * MS), 200 * MS);
+    (0..7).for_each(|_| desk.count(1, &Call { server_ns: 4 * MS, ..call(4 * MS) }));
+    near(usual(&desk, 4 * MS), 200 * MS);
+    (0..2_000).for_each(|_| desk.count(1, &Call { server_ns: 4 * MS, ..call(4 * MS) }));
+    near(usual(&desk, 4 * MS), 4 * MS);
     // The shortest and the longest that are told apart.
     let other = desk.slot(2, "app");
     desk.count(2, &Call { server_ns: 100, ..call(100) });
