@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use weir_model::ServerFamily;
 use weir_model::rule::{CacheMode, Rule, RuleCommand, RuleKind, TableMatch};
-use weir_sql::{Digest, LexMode};
+use weir_sql::{Digest, LexMode, TableName};
 
 use crate::compile::lower;
 use crate::decide::Actions;
@@ -24,6 +24,8 @@ pub struct Lint {
 pub enum LintKind {
     /// The statement of `digest` is of another kind than `kind`.
     DigestOfAnotherKind { digest: RuleKind, kind: RuleKind },
+    /// The statement of `digest` does not name the table of `table`.
+    DigestOfOtherTables,
     /// No client has an address in this network.
     NoClient,
     /// A rule before it matches whatever this one does, and decides.
@@ -51,6 +53,7 @@ impl LintKind {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::DigestOfAnotherKind { .. } => "digest_of_another_kind",
+            Self::DigestOfOtherTables => "digest_of_other_tables",
             Self::NoClient => "no_client",
             Self::Shadowed { .. } => "shadowed",
             Self::NoAction => "no_action",
@@ -75,6 +78,9 @@ impl fmt::Display for Lint {
                     f,
                     "can never match: the statement of `digest` is of kind \"{digest}\", not \"{kind}\""
                 )
+            }
+            LintKind::DigestOfOtherTables => {
+                f.write_str("can never match: the statement of `digest` does not name the table of `table`")
             }
             LintKind::NoClient => f.write_str("can never match: no client has an address in `client`"),
             LintKind::Shadowed { by } => {
@@ -166,6 +172,19 @@ fn kind_of(sql: &str) -> Option<RuleKind> {
     (on_mysql == on_mariadb && on_mysql != RuleKind::Other).then_some(on_mysql)
 }
 
+/// Whether the digest's statement is a read that names other tables only, on either server.
+fn reads_others(digest: &str, table: &TableMatch) -> bool {
+    let is_it = |named: &TableName| {
+        let schemas = (table.schema.as_deref(), named.schema.as_deref());
+        let may_be = |(of_rule, of_name): (&str, &[u8])| of_rule.as_bytes().eq_ignore_ascii_case(of_name);
+        named.name.eq_ignore_ascii_case(table.name.as_bytes()) && schemas.0.zip(schemas.1).is_none_or(may_be)
+    };
+    modes().into_iter().all(|mode| {
+        let facts = weir_sql::read_facts(digest.as_bytes(), mode);
+        facts.verdict.is_ok() && !facts.cut && !facts.tables.iter().any(is_it)
+    })
+}
+
 /// What can be told without the other rules.
 fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
     let Rule { matches, cache, continues, .. } = facts.rule;
@@ -174,6 +193,11 @@ fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
         && digest != kind
     {
         kinds.push(LintKind::DigestOfAnotherKind { digest, kind });
+    }
+    if let (Some(digest), Some(table)) = (&matches.digest, &matches.table)
+        && reads_others(digest, table)
+    {
+        kinds.push(LintKind::DigestOfOtherTables);
     }
     if matches.client.is_some_and(|net| is_nobody(net.address(), net.prefix())) {
         kinds.push(LintKind::NoClient);

@@ -67,6 +67,14 @@ fn a_rule_that_can_never_match_or_does_nothing_is_told() {
             "digest=insert_into_t_values_(1) kind=read",
             "rule `r` can never match: the statement of `digest` is of kind \"write\", not \"read\"",
         ),
+        (
+            "digest=select_*_from_t table=u",
+            "rule `r` can never match: the statement of `digest` does not name the table of `table`",
+        ),
+        (
+            "digest=select_*_from_s.t table=v.t",
+            "rule `r` can never match: the statement of `digest` does not name the table of `table`",
+        ),
         ("client=0.0.0.0", nobody),
         ("client=::", nobody),
         ("client=239.0.0.0/8", nobody),
@@ -90,6 +98,8 @@ fn a_rule_that_can_never_match_or_does_nothing_is_told() {
         "digest=SELECT_COUNT_(_*_)_FROM_`t`_WHERE_`a`_LIKE_?",
         "kind=read digest=SELECT_COUNT_(_*_)_FROM_`t`",
         "client=10.0.0.0/8",
+        "digest=select_*_from_t_join_u_using_(a) table=s.U",
+        "digest=select_*_from_s.t table=t",
         "",
     ] {
         assert_eq!(lints(&[rule("r", matching(matches))]), Vec::<String>::new(), "{matches}");
