@@ -194,11 +194,14 @@ impl<'a, 'o> Scan<'a, 'o> {
         self.ordinals.other();
     }
 
-    /// Shows the last token if it is a number that stands for a column. Called before what ends an item of a list.
+    /// Shows the last token if it is a number that stands for a column. Called before what ends an item of a list. 0 stands for none;
+    /// another number in its place would.
     fn end_item(&mut self) {
         if let Some(number) = self.ordinals.pending() {
             self.shows_numbers = true;
-            self.fold.ordinal(number);
+            if number > 0 {
+                self.fold.ordinal(number);
+            }
         }
     }
 
@@ -228,7 +231,7 @@ impl<'a, 'o> Scan<'a, 'o> {
         let kind = match word.role {
             Role::Plain | Role::Introducer | Role::Sorts | Role::Ends | Role::Continues => Kind::Plain,
             Role::Starts => Kind::Starts,
-            Role::Precedes | Role::By => Kind::Precedes,
+            Role::Precedes | Role::By | Role::EndsAndPrecedes => Kind::Precedes,
             Role::In => Kind::In,
             Role::Not => Kind::Not,
             Role::Binary => Kind::Binary,
@@ -305,6 +308,11 @@ impl<'a, 'o> Scan<'a, 'o> {
                 self.end_item();
                 self.ordinals.comma();
                 return self.fold.token(Kind::Comma, ", ");
+            }
+            // The server shows one for two that stand together.
+            b'!' if self.byte(token.end as usize) == Some(b'!') => {
+                self.source.next();
+                self.fold.byte(b'!');
             }
             b'-' => self.fold.sign("- "),
             b'+' => self.fold.sign("+ "),

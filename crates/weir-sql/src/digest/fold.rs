@@ -226,7 +226,9 @@ impl<'o> Fold<'o> {
         let before =
             (0..DEPTH - 1).map(|i| self.last(i)).find(|kind| !matches!(kind, Kind::Not | Kind::Binary));
         match before {
-            Some(kind) if kind.starts_expression() || kind == Kind::Precedes => self.value(),
+            Some(kind) if kind.starts_expression() || matches!(kind, Kind::Precedes | Kind::In) => {
+                self.value()
+            }
             _ => self.token(Kind::Plain, "NULL "),
         }
     }

@@ -32,7 +32,7 @@ impl Ordinals {
                 self.state = State::Item;
                 return;
             }
-            Role::Ends => self.lists &= !1,
+            Role::Ends | Role::EndsAndPrecedes => self.lists &= !1,
             _ => {}
         }
         self.state = if role == Role::Sorts { State::Sorts } else { State::Other };
