@@ -113,7 +113,14 @@ fn unwritable(path: &Path, error: &io::Error) -> Trouble {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Kind::Full,
         _ => Kind::Unwritable,
     };
-    Trouble::new(kind, format!("{}: {error}", path.display()))
+    // Who reads it can do something about these.
+    let advice = match error.kind() {
+        io::ErrorKind::NotFound => ": make its folder, and give it to the user that Weir runs as",
+        io::ErrorKind::PermissionDenied => ": the user that Weir runs as may not write there",
+        io::ErrorKind::ReadOnlyFilesystem => ": put history.file where Weir may write",
+        _ => "",
+    };
+    Trouble::new(kind, format!("{}: {error}{advice}", path.display()))
 }
 
 /// Renames a file that is corrupt, with what belongs to it; `now` is in seconds since 1970. Who asks holds the [`Lock`], and

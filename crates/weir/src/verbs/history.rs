@@ -130,21 +130,8 @@ impl Way {
             Self::Up | Self::More => (">time added", ">calls added"),
             Self::Down | Self::Fewer => (">time won", ">calls fewer"),
         };
-        let then = ">then";
-        [
-            "id",
-            ">calls/s now",
-            then,
-            ">mean now",
-            then,
-            ">p95 now",
-            then,
-            time,
-            calls,
-            "user",
-            "schema",
-            "~digest",
-        ]
+        let then = ">+then";
+        ["id", ">calls/s", then, ">mean", then, ">p95", then, time, calls, "user", "schema", "~digest"]
     }
 }
 
@@ -155,7 +142,7 @@ fn rows(list: &ComparedQueries, offset: usize, way: Way) -> String {
     let mut text = table_of(
         &way.header(),
         list.queries.iter().map(|query| compared_row(query, way)),
-        &["schema", "user"],
+        &["schema", "user", "p95", "calls added", "calls fewer"],
     );
     let shown = part(offset, list.queries.len(), list.rows as usize, "rows");
     text.push_str(shown.trim_end());

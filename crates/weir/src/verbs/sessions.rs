@@ -163,8 +163,18 @@ fn all(sessions: &Sessions) -> String {
     if shown == 0 && sessions.offset < sessions.total.max(1) {
         return "no session\n".to_owned();
     }
-    let header =
-        ["id", "user", "client", "schema", "state", ">for", ">commands", "pins", ">connection", "~statement"];
+    let header = [
+        "id",
+        "user",
+        "client",
+        "schema",
+        "state",
+        ">for",
+        ">commands",
+        "~pins",
+        ">connection",
+        "~statement",
+    ];
     let rows = sessions.sessions.iter().map(|session| {
         vec![
             session.id.to_string(),

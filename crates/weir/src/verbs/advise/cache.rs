@@ -55,7 +55,7 @@ fn all(advice: &CacheAdvice) -> String {
         };
     }
     let mut header =
-        vec!["id", ">calls", ">server time", "best ttl", ">hit ratio", ">saved", ">stale", ">memory"];
+        vec!["id", ">calls", ">server time", "~best ttl", ">hit ratio", ">saved", ">stale", ">memory"];
     let unworthy = advice.statements.iter().any(|advised| not_worth(advised).is_some());
     header.extend(unworthy.then_some("left out, as it"));
     header.push("~digest");
@@ -80,7 +80,7 @@ fn all(advice: &CacheAdvice) -> String {
         row.push(short(&advised.digest));
         row
     });
-    let mut text = table_of(&header, rows, &["memory", "calls", "stale"]) + "\n";
+    let mut text = table_of(&header, rows, &["memory", "calls", "stale", "server time"]) + "\n";
     text.push_str(&part(advice.offset, advice.statements.len(), advice.total, "statements"));
     text.extend(advice.statements.iter().filter_map(own_writes));
     let open = |advised: &&Advised| advised.cached_by.is_none() && advised.not_worth.is_none();

@@ -12,7 +12,7 @@ const LEAST: u16 = 20;
 const BETWEEN: u16 = 2;
 
 /// A table. What a header begins with tells of its column: `>` it has numbers, `~` its texts may be cut for want of room, `=` wrapped.
-/// Nothing else is ever broken or cut.
+/// Nothing else is ever broken or cut. A column with a `+` goes with the one in front of it, where there is no room for that.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     table_of(header, rows, &[])
 }
@@ -41,8 +41,11 @@ pub(super) fn fitted(
                 break;
             }
             let Some(at) = header.iter().position(|column| bare(column) == *name) else { continue };
-            header.remove(at);
-            rows.iter_mut().filter(|row| at < row.len()).for_each(|row| drop(row.remove(at)));
+            let with_it = header.iter().skip(at + 1).take_while(|column| column.contains('+')).count();
+            let gone = at..=at + with_it;
+            header.drain(gone.clone());
+            let whole = rows.iter_mut().filter(|row| row.len() == header.len() + 1 + with_it);
+            whole.for_each(|row| drop(row.drain(gone.clone())));
             left_out.push(*name);
         }
         cut(&header, &mut rows, room);
@@ -58,7 +61,7 @@ pub(super) fn fitted(
 }
 
 fn bare<'a>(name: &&'a str) -> &'a str {
-    name.trim_start_matches(['>', '~', '='])
+    name.trim_start_matches(['>', '~', '=', '+'])
 }
 
 fn may_shrink(name: &str) -> bool {

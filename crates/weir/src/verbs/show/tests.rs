@@ -64,6 +64,10 @@ fn where_there_is_little_room_texts_are_cut_and_columns_left_out_and_nothing_is_
         assert!(text.contains(&format!("no room for: {left_out};")) || left_out.is_empty(), "{text}");
         assert_eq!(lines[0].contains("p99"), left_out.is_empty(), "{text}");
     }
+    // A column that belongs to the one before goes with it.
+    let pair =
+        table::fitted(&["id", ">mean", ">+then", ">p95"], [vec!["1".repeat(9); 4]], &["mean"], Some(30));
+    assert!(pair.starts_with(" id               p95\n 111111111  111111111\n"), "{pair}");
     let wrapped = shown("a text that says at length what to do about it", Some(100));
     assert!(wrapped.lines().count() > 2 && wrapped.contains("0123456789abcdef"), "{wrapped}");
     assert!(wrapped.lines().all(|line| line.len() <= 100), "{wrapped}");
