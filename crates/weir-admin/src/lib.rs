@@ -41,8 +41,8 @@ pub use history::{
     HistoryShown, HistoryState, Period,
 };
 pub use queries::{
-    Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryAsked, QueryCounts, QueryShown, Reset, SortBy,
-    Times,
+    By, Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryAsked, QueryCounts, QueryShown, Reset,
+    SortBy, Times, Together,
 };
 pub use rules::{
     CacheCounts, Changed, EffectCounts, MeanTime, Move, NewRule, Place, RuleDeeds, RuleEffect, RuleState,

@@ -17,6 +17,10 @@ pub struct QueriesAsked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub sort: Option<SortBy>,
+    /// What a row is; by default, the statements of one digest, user, schema and server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub by: Option<By>,
     /// How many rows; 20 by default, 10,000 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 10_000)]
@@ -48,6 +52,17 @@ pub struct QueriesAsked {
     /// The end of it; now by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+}
+
+/// What a row of [`Queries`] is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The statements of one digest, user, schema and server.
+    #[default]
+    Origin,
+    /// Those of one digest, whoever has sent them.
+    Digest,
 }
 
 /// What rows are sorted by.
@@ -89,7 +104,7 @@ pub struct Queries {
     pub enabled: bool,
     /// The rows that were asked for, in that order.
     pub queries: Vec<Query>,
-    /// How many rows there are, of all that was counted.
+    /// How many rows there are, of all that was counted, by digest, user, schema and server.
     pub rows: usize,
     /// How many of them were selected, those that were left out by `limit` and `offset` included.
     #[serde(default)]
@@ -119,7 +134,7 @@ pub struct QuadrantSum {
     pub total_seconds: f64,
 }
 
-/// The statements of one digest, of one user in one schema.
+/// The statements of one digest, of one user in one schema; or of all that were asked for, with [`By::Digest`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Query {
     /// The digest's id.
@@ -128,10 +143,14 @@ pub struct Query {
     pub digest: String,
     /// The text is cut.
     pub digest_cut: bool,
+    /// Empty where there are several, as with the next two; see `together`.
     pub user: String,
     /// The default schema; empty where there was none, or Weir did not know it.
     pub schema: String,
     pub server: String,
+    /// How many are added up here; null where rows are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
     pub quadrant: Quadrant,
     /// Nothing in the text speaks against caching its answers.
     pub cacheable: bool,
@@ -139,6 +158,16 @@ pub struct Query {
     pub sample: Option<String>,
     #[serde(flatten)]
     pub counts: QueryCounts,
+}
+
+/// How many there are of each in what was added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Together {
+    /// By user, schema and server.
+    pub rows: usize,
+    pub users: usize,
+    pub schemas: usize,
+    pub servers: usize,
 }
 
 /// What was counted. Times are in seconds.
@@ -256,6 +285,7 @@ mod tests {
             user: "app".to_owned(),
             schema: String::new(),
             server: "db1".to_owned(),
+            together: None,
             quadrant: Quadrant::OftenFast,
             cacheable: true,
             sample: None,

@@ -173,6 +173,7 @@ impl Control for Fake {
             user: "app".to_owned(),
             schema: String::new(),
             server: "main".to_owned(),
+            together: None,
             quadrant: Quadrant::OftenSlow,
             cacheable: true,
             sample: None,

@@ -16,7 +16,8 @@ pub struct QueriesArgs {
 }
 
 const QUERIES_HELP: &str = "`total` is what clients waited, `saved` what the server took for the stored answers that hits got, without what was \
-unusually slow. `regret` is the server's time for what came again with the same answer, and no cache rule named. \
+unusually slow. `regret` is the server's time for what came again with the same answer, and no cache rule named; in a window \
+of the history, for what came again, whatever it was answered. \
 --window, --from, --to and --compare read the history, which needs `file` of [history] (or a state directory of systemd's) and has statements by whole \
 minutes: the output tells from when to when it is.";
 
@@ -26,6 +27,9 @@ pub struct QueriesList {
     /// By what, the greatest first [default: total]
     #[arg(long, value_parser = ["total", "calls", "mean", "p99", "errors", "rows", "saved", "regret"])]
     pub sort: Option<String>,
+    /// What a row is: the statements of one digest, user, schema and server, or of one digest, whoever sent them [default: origin]
+    #[arg(long, value_parser = ["origin", "digest"])]
+    pub by: Option<String>,
     /// How many rows [default: 20]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -44,7 +48,7 @@ pub struct QueriesList {
     #[command(flatten)]
     pub period: PeriodArgs,
     /// Tell what is new, gone, slower, faster, more or less often than in another time: the same window so much earlier, as 1d, or FROM..TO
-    #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "quadrants"])]
+    #[arg(long, value_name = "DURATION|FROM..TO", value_parser = against, conflicts_with_all = ["sort", "by", "quadrants"])]
     pub compare: Option<Against>,
 }
 

@@ -2,12 +2,12 @@
 
 use super::named::Named;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_admin::{
-    ApiError, Code, Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryAsked, QueryCounts, QueryShown,
-    Reset, SortBy, Times,
+    ApiError, By, Code, Quadrant, QuadrantSum, Queries, QueriesAsked, Query, QueryAsked, QueryCounts,
+    QueryShown, Reset, SortBy, Times, Together,
 };
 use weir_cache::Refusal;
 use weir_model::DigestId;
@@ -64,9 +64,12 @@ impl Lines<'_> {
     }
 }
 
-/// What of a line is needed to choose among all. A whole one takes a hundred times as much memory.
+/// What of a row is needed to choose among all. A whole one takes a hundred times as much memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Brief {
+    /// The lines that it adds up: so many, from this place on in the list of those that were selected.
     at: usize,
+    lines: usize,
     id: DigestId,
     calls: u64,
     total_ns: u64,
@@ -112,14 +115,20 @@ pub fn list(shared: &Shared, asked: &QueriesAsked) -> Result<Queries, ApiError> 
 pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, ApiError> {
     let Counted { lines, began_at, usage, unchanged } = counted;
     let limit = limited(asked.limit)?;
-    let sort = asked.sort.unwrap_or_default();
+    let (sort, by) = (asked.sort.unwrap_or_default(), asked.by.unwrap_or_default());
     let (mut all, mut selected) = (0, Vec::new());
     lines.each(|at, line| {
         all += 1;
         if is_selected(&line.origin, asked) {
-            selected.push(brief(at, line, rank(sort, line, unchanged)));
+            let rank = rank(sort, &line.sums, || unchanged.regret_ns(line));
+            selected.push(brief(at, line, rank));
         }
     });
+    // Lines are told by their place among these from here on.
+    let (mut selected, members) = match by {
+        By::Origin => placed(selected),
+        By::Digest => added_up(selected, sort, |members| p99(lines, members)),
+    };
     let middle = Middle::of(&selected);
     let quadrants = quadrants(&selected, &middle);
     selected.retain(|brief| asked.quadrant.is_none_or(|wanted| wanted == middle.quadrant(brief)));
@@ -128,8 +137,10 @@ pub fn listed(counted: &Counted<'_>, asked: &QueriesAsked) -> Result<Queries, Ap
     selected.sort_by_key(|brief| (Reverse(brief.rank), brief.id));
     let page = selected.iter().skip(offset).take(limit);
     let row = |brief: &Brief| {
-        let line = lines.line(brief.at)?;
-        Some(query(&line, middle.quadrant(brief), unchanged, *began_at))
+        let mut of = members.get(brief.at..)?.iter().take(brief.lines).filter_map(|at| lines.line(*at));
+        let mut whole = Whole::of(of.next()?, unchanged);
+        of.for_each(|line| whole.add(&line, unchanged));
+        Some(query(&whole, by, middle.quadrant(brief), *began_at))
     };
     Ok(Queries {
         enabled: true,
@@ -177,7 +188,8 @@ pub fn show(shared: &Shared, id: &str, asked: QueryAsked) -> Result<QueryShown, 
     let offset = asked.offset.unwrap_or(0);
     let row = |(_, at): &(_, usize)| {
         let brief = briefs.get(*at)?;
-        Some(query(&held.line(brief.at)?, middle.quadrant(brief), &unchanged, digests.began_at()))
+        let whole = Whole::of(held.line(brief.at)?, &unchanged);
+        Some(query(&whole, By::Origin, middle.quadrant(brief), digests.began_at()))
     };
     Ok(QueryShown {
         id: first.id.to_string(),
@@ -246,7 +258,72 @@ impl Unchanged {
 
 fn brief(at: usize, line: &Line, rank: u64) -> Brief {
     let (calls, total_ns) = (line.sums.calls, line.sums.total.sum_ns());
-    Brief { at, id: line.digest.id, calls, total_ns, rank }
+    Brief { at, lines: 1, id: line.digest.id, calls, total_ns, rank }
+}
+
+/// Each line is a row.
+fn placed(mut briefs: Vec<Brief>) -> (Vec<Brief>, Vec<usize>) {
+    let members = briefs.iter().map(|brief| brief.at).collect();
+    briefs.iter_mut().enumerate().for_each(|(place, brief)| brief.at = place);
+    (briefs, members)
+}
+
+/// Those of a digest are one row. `p99` tells it of some lines together.
+fn added_up(mut briefs: Vec<Brief>, sort: SortBy, p99: impl Fn(&[usize]) -> u64) -> (Vec<Brief>, Vec<usize>) {
+    briefs.sort_by_key(|brief| (brief.id, brief.at));
+    let members: Vec<usize> = briefs.iter().map(|brief| brief.at).collect();
+    let mut at = 0;
+    let rows = briefs.chunk_by(|a, b| a.id == b.id).map(|of_one| {
+        let place = at;
+        at += of_one.len();
+        let sum = |of: fn(&Brief) -> u64| of_one.iter().map(of).sum::<u64>();
+        let (calls, total_ns) = (sum(|brief| brief.calls), sum(|brief| brief.total_ns));
+        let rank = match sort {
+            SortBy::Mean => total_ns.checked_div(calls).unwrap_or(0),
+            SortBy::P99 if of_one.len() > 1 => p99(&members[place..at]),
+            _ => sum(|brief| brief.rank),
+        };
+        Brief { at: place, lines: of_one.len(), id: of_one[0].id, calls, total_ns, rank }
+    });
+    (rows.collect(), members)
+}
+
+fn p99(lines: &Lines<'_>, members: &[usize]) -> u64 {
+    let mut total = HistogramSnapshot::default();
+    members.iter().filter_map(|at| lines.line(*at)).for_each(|line| total.merge(&line.sums.total));
+    total.percentile(99.0)
+}
+
+/// A row.
+struct Whole {
+    /// The first of its lines, with what was counted of all.
+    line: Line,
+    regret_ns: u64,
+    origins: Vec<Arc<Origin>>,
+}
+
+impl Whole {
+    fn of(line: Line, unchanged: &Unchanged) -> Self {
+        Self { regret_ns: unchanged.regret_ns(&line), origins: vec![Arc::clone(&line.origin)], line }
+    }
+
+    fn add(&mut self, line: &Line, unchanged: &Unchanged) {
+        self.line.sums.merge(&line.sums);
+        self.regret_ns += unchanged.regret_ns(line);
+        self.origins.push(Arc::clone(&line.origin));
+    }
+
+    fn together(&self) -> Together {
+        fn count<'o, T: Ord + ?Sized + 'o>(origins: &'o [Arc<Origin>], of: fn(&'o Origin) -> &'o T) -> usize {
+            origins.iter().map(|origin| of(origin)).collect::<BTreeSet<_>>().len()
+        }
+        Together {
+            rows: self.origins.len(),
+            users: count(&self.origins, |origin| &*origin.user),
+            schemas: count(&self.origins, |origin| &*origin.schema),
+            servers: count(&self.origins, |origin| &*origin.server),
+        }
+    }
 }
 
 /// The medians over rows, of calls and of mean times.
@@ -290,8 +367,7 @@ fn quadrants(briefs: &[Brief], middle: &Middle) -> Vec<QuadrantSum> {
     sums.into_values().collect()
 }
 
-fn rank(sort: SortBy, line: &Line, unchanged: &Unchanged) -> u64 {
-    let sums = &line.sums;
+fn rank(sort: SortBy, sums: &Sums, regret_ns: impl Fn() -> u64) -> u64 {
     match sort {
         SortBy::Total => sums.total.sum_ns(),
         SortBy::Calls => sums.calls,
@@ -300,22 +376,30 @@ fn rank(sort: SortBy, line: &Line, unchanged: &Unchanged) -> u64 {
         SortBy::Errors => sums.errors,
         SortBy::Rows => sums.rows_sent + sums.rows_affected,
         SortBy::Saved => sums.saved_ns,
-        SortBy::Regret => unchanged.regret_ns(line),
+        SortBy::Regret => regret_ns(),
     }
 }
 
-fn query(line: &Line, quadrant: Quadrant, unchanged: &Unchanged, began_at: SystemTime) -> Query {
+fn query(whole: &Whole, by: By, quadrant: Quadrant, began_at: SystemTime) -> Query {
+    let Whole { line, regret_ns, .. } = whole;
+    let together = (by == By::Digest).then(|| whole.together());
+    // One of several would be taken for all.
+    let only = |of: fn(&Together) -> usize, name: &[u8]| match together.is_none_or(|all| of(&all) == 1) {
+        true => text(name),
+        false => String::new(),
+    };
     Query {
         id: line.digest.id.to_string(),
         digest: text(&line.digest.text),
         digest_cut: line.digest.is_cut,
-        user: text(&line.origin.user),
-        schema: text(&line.origin.schema),
-        server: line.origin.server.to_string(),
+        user: only(|all| all.users, &line.origin.user),
+        schema: only(|all| all.schemas, &line.origin.schema),
+        server: only(|all| all.servers, line.origin.server.as_bytes()),
+        together,
         quadrant,
         cacheable: line.digest.is_cacheable,
         sample: (!line.sample.is_empty()).then(|| text(&line.sample)),
-        counts: counts(&line.sums, unchanged.regret_ns(line), began_at),
+        counts: counts(&line.sums, *regret_ns, began_at),
     }
 }
 
@@ -375,3 +459,6 @@ fn unix(moment: SystemTime) -> u64 {
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+#[cfg(test)]
+mod tests;

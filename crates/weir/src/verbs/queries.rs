@@ -39,6 +39,7 @@ fn path(list: &QueriesList) -> String {
     let number = |n: Option<usize>| n.map(|n| n.to_string());
     let given = [
         ("sort", &list.sort),
+        ("by", &list.by),
         ("limit", &number(list.limit)),
         ("offset", &number(list.offset)),
         ("user", &list.user),
@@ -97,10 +98,18 @@ fn row(query: &Query) -> Vec<String> {
         c.errors.to_string(),
         c.hits.to_string(),
         optional(c.saved_seconds),
-        query.user.clone(),
-        query.schema.clone(),
+        one_or(&query.user, query.together.map(|all| all.users)),
+        one_or(&query.schema, query.together.map(|all| all.schemas)),
         short(&query.digest),
     ]
+}
+
+/// The one name, or how many there are.
+fn one_or(name: &str, so_many: Option<usize>) -> String {
+    match so_many {
+        Some(count) if count > 1 => format!("({count})"),
+        _ => name.to_owned(),
+    }
 }
 
 fn all(queries: &Queries, sort: &str) -> String {

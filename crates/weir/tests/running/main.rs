@@ -43,6 +43,7 @@ mod packed_link;
 mod proof;
 mod proxy_header;
 mod queries;
+mod queries_asked;
 mod query_log;
 mod reload;
 mod replication;

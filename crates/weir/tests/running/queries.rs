@@ -11,24 +11,24 @@ use crate::cache_kit::*;
 use crate::kit::*;
 use crate::sharing_kit::*;
 
-const SESSION: &str = "sharing = \"session\"\n";
+pub const SESSION: &str = "sharing = \"session\"\n";
 const TRANSACTION: &str = "sharing = \"transaction\"\n";
-const POINT: &str = "SELECT `v` FROM `t` WHERE `id` = ?";
+pub const POINT: &str = "SELECT `v` FROM `t` WHERE `id` = ?";
 
 /// The rows of all statements in this schema.
-fn rows(weir: &Weir, schema: &str) -> Vec<Value> {
+pub fn rows(weir: &Weir, schema: &str) -> Vec<Value> {
     let told = told_json(weir, &["queries", "--limit", "1000", "--schema", schema]);
     told["queries"].as_array().unwrap().clone()
 }
 
 /// What this session has run is counted: that is done behind the answer, and ahead of the next command.
-async fn counted(client: &mut Client) {
+pub async fn counted(client: &mut Client) {
     assert!(client.command(command::PING, b"").await.unwrap().err().is_none());
 }
 
 /// The row of this digest.
 #[track_caller]
-fn row_of(rows: &[Value], digest: &str) -> Value {
+pub fn row_of(rows: &[Value], digest: &str) -> Value {
     let mut found = rows.iter().filter(|row| row["digest"] == digest);
     let row = found.next().unwrap_or_else(|| panic!("{digest}: {rows:#?}"));
     assert!(found.next().is_none(), "{digest}: {rows:#?}");
@@ -382,47 +382,6 @@ async fn the_table_is_bounded_and_sums_stay_exact() {
 
 fn told_text(weir: &Weir) -> String {
     told(weir, &["queries", "--sort", "calls", "--limit", "3"])
-}
-
-#[tokio::test]
-async fn what_is_asked_for_is_shown() {
-    let server = server(Flavor::MariaDb);
-    table(&server, "qu_asked").await;
-    let weir = sharing(&server, 4, SESSION, "");
-    let [mut client] = clients(&weir, "qu_asked").await;
-    for _ in 0..5 {
-        client.run("SELECT v FROM t WHERE id=1").await.unwrap();
-    }
-    client.run("SELECT COUNT(*) FROM t").await.unwrap();
-    client.run("SELECT SLEEP(0.05)").await.unwrap();
-    counted(&mut client).await;
-    let of = |row: &Value, figure: &str| row.pointer(figure).and_then(Value::as_f64).unwrap();
-    for (sort, figure) in [
-        ("calls", "/calls"),
-        ("total", "/total/sum_seconds"),
-        ("mean", "/total/mean_seconds"),
-        ("p99", "/total/p99_seconds"),
-        ("saved", "/saved_seconds"),
-        ("regret", "/regret_seconds"),
-        ("errors", "/errors"),
-        ("rows", "/rows_sent"),
-    ] {
-        let told = told_json(&weir, &["queries", "--sort", sort, "--schema", "qu_asked"]);
-        let rows = told["queries"].as_array().unwrap();
-        assert_eq!(rows.len(), 3, "{rows:#?}");
-        assert!(rows.is_sorted_by(|a, b| of(a, figure) >= of(b, figure)), "{sort}: {rows:#?}");
-    }
-    assert!(told_json(&weir, &["queries", "--user", "nobody"])["queries"].as_array().unwrap().is_empty());
-    let text = told(&weir, &["queries", "--quadrants"]);
-    for heading in ["often and slow", "often and fast", "seldom and slow", "seldom and fast"] {
-        assert!(text.contains(heading), "{text}");
-    }
-    assert!(refused_with(&weir, &["queries", "show", "0123456789abcdef"]).contains("0123456789abcdef"));
-    for bad in ["sort=cost", "limit=0", "limit=x", "what=1"] {
-        let host = format!("Host: {}\r\n", weir.admin_addr());
-        let (status, body) = request(&weir, &format!("GET /api/v1/queries?{bad}"), &host, "").await;
-        assert_eq!((status, &body["error"]["code"]), (400, &json!("bad_request")), "{bad} {body}");
-    }
 }
 
 #[tokio::test]

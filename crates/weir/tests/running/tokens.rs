@@ -49,7 +49,22 @@ async fn a_token_is_made_used_and_removed() {
             assert!(expected == 0 || said.contains(&format!("`my-{role}` has the role `{role}`")), "{said}");
         }
     }
+    let secrets: Vec<String> = made
+        .iter()
+        .flat_map(|(role, token)| [token[5..].to_owned(), weir_testkit_hash(&weir, role)])
+        .collect();
+    let mut pages = vec![http(&weir, "/metrics").await.1, http(&weir, "/").await.1];
+    for path in ["status", "sessions", "queries", "rules", "cache"] {
+        let host = format!("Host: {}\r\n", weir.admin_addr());
+        let (status, page) = request(&weir, &format!("GET /api/v1/{path}"), &host, "").await;
+        assert_eq!(status, 200, "{path}");
+        pages.push(page.to_string());
+    }
+    for page in pages {
+        assert!(secrets.iter().all(|secret| !page.contains(secret)), "a page shows a token: {page}");
+    }
     let listed = token(&weir, &["list", "--json"]);
+    assert!(secrets.iter().all(|secret| !listed.contains(secret)), "{listed}");
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed[1], json!({"name": "my-read", "role": "read"}));
     token(&weir, &["remove", "my-admin"]);
