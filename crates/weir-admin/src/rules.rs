@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::cached::Covered;
 use crate::queries::Times;
 
 /// Which of the rules are wanted, in their order.
@@ -265,4 +266,7 @@ pub struct Changed {
     /// connections of their own and logged in before there was such a rule.
     #[serde(default)]
     pub not_served: u64,
+    /// What a rule that was removed had stored. It is wiped: no rule that is made later serves it.
+    #[serde(default)]
+    pub wiped: Covered,
 }

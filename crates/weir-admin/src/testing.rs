@@ -44,6 +44,7 @@ impl Fake {
                 file: None,
                 warnings: Vec::new(),
                 not_served: 0,
+                wiped: Covered::default(),
             }),
         }
     }

@@ -27,6 +27,7 @@ use weir_admin::{
     SessionKilled, Sessions, SessionsAsked, Status, Tested,
 };
 use weir_admin::{CompareAsked, Compared, HistoryAsked, HistoryShown};
+use weir_cache::Selector;
 use weir_model::{ServerFamily, version_number};
 use weir_policy::RuleList;
 use weir_proxy::Shared;
@@ -86,6 +87,7 @@ impl Live {
             rule: name,
             file: kept.file,
             warnings: kept.unsure.into_iter().chain(lints.iter().map(ToString::to_string)).collect(),
+            wiped: Covered::default(),
         })
     }
 }
@@ -152,11 +154,15 @@ impl Control for Live {
     }
 
     fn remove(&self, name: &str, held: Option<&str>) -> Result<Changed, ApiError> {
-        self.change("removed", held, None, |list| {
-            list.remove(name).map_err(rules::refused)?;
-            Ok(name.to_owned())
-        })
-        .map_err(|error| rules::by_digest(&self.shared, name, error))
+        let done = self
+            .change("removed", held, None, |list| {
+                list.remove(name).map_err(rules::refused)?;
+                Ok(name.to_owned())
+            })
+            .map_err(|error| rules::by_digest(&self.shared, name, error))?;
+        // Who makes it again, because its answers were too old perhaps, is not to find them there.
+        let wiped = self.shared.cache().wipe(&Selector::all().rule(&done.rule));
+        Ok(Changed { wiped: cache::covered(wiped), ..done })
     }
 
     fn test(&self, question: &Question) -> Result<Tested, ApiError> {

@@ -27,7 +27,8 @@ pub struct QueriesList {
     /// By what, the greatest first [default: total]
     #[arg(long, value_parser = ["total", "calls", "mean", "p99", "errors", "rows", "saved", "regret"])]
     pub sort: Option<String>,
-    /// What a row is: the statements of one digest, user, schema and server, or of one digest, whoever sent them [default: origin]
+    /// What a row is: the statements of one digest, user, schema and server, or of one digest, whoever sent them; (3) stands for three users or schemas then
+    /// [default: origin]
     #[arg(long, value_parser = ["origin", "digest"])]
     pub by: Option<String>,
     /// How many rows [default: 20]

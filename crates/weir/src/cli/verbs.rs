@@ -71,7 +71,7 @@ pub enum RulesVerb {
         #[command(flatten)]
         at: At,
     },
-    /// Remove a rule; what it had stored is no longer served
+    /// Remove a rule, and wipe what it has stored
     Remove {
         /// The rule that goes, as `weir rules list` names it
         #[arg(value_name = "NAME")]

@@ -299,7 +299,11 @@ pub fn changed(what: &str, done: &Changed) -> String {
         Some(file) => format!("written to {file}"),
         None => "not kept: Weir was started without a file, so this ends with it".to_owned(),
     };
-    let mut text = format!("rule {} {what}{place}; {kept}\n", done.rule);
+    let wiped = match done.wiped.entries {
+        0 => String::new(),
+        count => format!("; {}, {}, wiped", entries(count), bytes(done.wiped.bytes)),
+    };
+    let mut text = format!("rule {} {what}{place}; {kept}{wiped}\n", done.rule);
     done.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
     text.push_str(&not_served(done.not_served));
     text

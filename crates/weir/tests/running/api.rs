@@ -70,9 +70,15 @@ async fn a_rule_that_is_added_is_in_force_at_once_and_in_the_file_and_gone_when_
         until("the reload", async || (metric(&weir, OK).await == 1.0).then_some(())).await;
         assert_eq!((names(&weir), value(&mut client, 1).await.as_str()), (vec!["t".to_owned()], "one"));
         let said = told(&weir, &["rules", "remove", "t"]);
-        assert!(said.starts_with("rule t removed; written to "), "{said}");
+        assert!(said.starts_with("rule t removed; written to ") && said.contains("; 1 entry, "), "{said}");
+        assert_eq!(told_json(&weir, &["cache", "stats"])["entries"], 0, "{flavor:?}");
         assert_eq!((file(&weir), value(&mut client, 1).await.as_str()), (before, "new"), "{flavor:?}");
         told(&weir, &["rules", "add", "--name", "again", "--match-table", "t", "--ttl", "1h"]);
+        assert_eq!(
+            value(&mut client, 1).await,
+            "new",
+            "{flavor:?}: what the rule had stored has gone with it"
+        );
         told(&weir, &["check"]);
     }
 }
