@@ -106,7 +106,7 @@ pub struct Queries {
     pub queries: Vec<Query>,
     /// How many rows there are, of all that was counted, by digest, user, schema and server.
     pub rows: usize,
-    /// How many of them were selected, those that were left out by `limit` and `offset` included.
+    /// How many were selected, those that were left out by `limit` and `offset` included; with [`By::Digest`], digests.
     #[serde(default)]
     pub selected: usize,
     /// How many were left out before the first.

@@ -16,7 +16,7 @@ const TRANSACTION: &str = "sharing = \"transaction\"\n";
 pub const POINT: &str = "SELECT `v` FROM `t` WHERE `id` = ?";
 
 /// The rows of all statements in this schema.
-pub fn rows(weir: &Weir, schema: &str) -> Vec<Value> {
+fn rows(weir: &Weir, schema: &str) -> Vec<Value> {
     let told = told_json(weir, &["queries", "--limit", "1000", "--schema", schema]);
     told["queries"].as_array().unwrap().clone()
 }

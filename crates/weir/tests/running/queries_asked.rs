@@ -27,7 +27,9 @@ async fn what_is_asked_for_is_shown() {
         change(&server, &format!("UPDATE qu_asked_too.t SET v='time {time}'")).await;
         other.run("SELECT id, v FROM t WHERE id=2").await.unwrap();
     }
-    counted(&mut client).await;
+    for session in [&mut client, &mut other] {
+        counted(session).await;
+    }
     let of = |row: &Value, figure: &str| row.pointer(figure).and_then(Value::as_f64).unwrap();
     for (sort, figure) in [
         ("calls", "/calls"),
