@@ -62,6 +62,10 @@ pub struct RuleState {
     pub hits: u64,
     /// When it last matched one, in seconds since 1970-01-01 UTC.
     pub last_hit: Option<u64>,
+    /// What clients waited for the answers to these statements, in seconds: a sum, of what a server or the cache has answered, and of what
+    /// was denied.
+    #[serde(default)]
+    pub time_seconds: f64,
     /// What it has done to them, apart from caching.
     #[serde(default)]
     pub done: RuleDeeds,

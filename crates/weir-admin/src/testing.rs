@@ -58,6 +58,7 @@ fn state(name: &str) -> RuleState {
         toml: format!("[[rule]]\nname = \"{name}\"\n"),
         hits: 7,
         last_hit: None,
+        time_seconds: 0.25,
         done: Default::default(),
         warnings: Vec::new(),
         not_served: 0,

@@ -43,10 +43,7 @@ impl Session {
             (at_hand.denied, at_hand.unread) = (Some(rule), true);
             matched.push(rule);
         }
-        matched.iter().for_each(|rule| rules.hit(*rule, worker.index()));
-        if worker.shared.query_log.is_on() {
-            self.tally.matches(rules, matched.into_iter());
-        }
+        self.matches(rules, matched.into_iter());
         at_hand.found = Some(found);
         Box::new(at_hand)
     }
@@ -76,7 +73,7 @@ impl Session {
         if let Some(rule) = at_hand.denied.filter(|rule| !matched.contains(rule)) {
             matched.push(rule);
         }
-        matched.iter().for_each(|rule| rules.hit(*rule, worker.index()));
+        self.matches(rules, matched.into_iter());
         Box::new(at_hand)
     }
 }

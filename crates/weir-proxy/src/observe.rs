@@ -28,6 +28,7 @@ impl Session {
         } else {
             stats.command_done(current.command, client_ns, server_ns, bytes_in, bytes_out);
         }
+        let queue_ns = self.tally.queue_ns();
         match self.walker.error() {
             None if at_once => self.tally_answered_at_once(time, whole),
             error => {
@@ -37,6 +38,7 @@ impl Session {
                 self.tally_answered(client_ns, server_ns, whole);
             }
         }
+        self.rules_took(client_ns + queue_ns);
         self.live_ended(client_ns, bytes_in, bytes_out);
     }
 }

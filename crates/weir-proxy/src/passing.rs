@@ -126,11 +126,7 @@ impl Session {
         if chance != Chance::First {
             return false;
         }
-        let index = self.worker.index();
-        passing.decision.matched().for_each(|rule| passing.rules.hit(rule, index));
-        if self.worker.shared.query_log.is_on() {
-            self.tally.matches(&passing.rules, passing.decision.matched());
-        }
+        self.matches(&passing.rules, passing.decision.matched());
         if let Some(rule) = passing.rules.cached(passing.rule) {
             self.pass(rule);
         }

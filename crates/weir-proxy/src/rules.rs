@@ -46,7 +46,7 @@ impl RuleDeed {
     }
 }
 
-/// How often a rule has matched, when last, and what it has done.
+/// How often a rule has matched, when last, how long that took, and what it has done.
 #[derive(Debug, Default)]
 pub(crate) struct Counter([Stripe; STRIPES]);
 
@@ -56,6 +56,8 @@ struct Stripe {
     hits: AtomicU64,
     /// Milliseconds since 1970; 0 is never.
     last: AtomicU64,
+    /// Nanoseconds.
+    took: AtomicU64,
     /// By [`RuleDeed`].
     deeds: [AtomicU64; RuleDeed::ALL.len()],
 }
@@ -66,6 +68,10 @@ impl Counter {
         stripe.hits.fetch_add(1, Ordering::Relaxed);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         stripe.last.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn took(&self, ns: u64, worker: usize) {
+        self.0[worker % STRIPES].took.fetch_add(ns, Ordering::Relaxed);
     }
 
     fn did(&self, deed: RuleDeed, worker: usize) {
@@ -80,6 +86,8 @@ pub struct RuleCount {
     /// Statements, since Weir was started or the name became known.
     pub hits: u64,
     pub last_hit: Option<SystemTime>,
+    /// The sum of what the clients waited for the answers to these, those that waited to be sent included.
+    pub took: Duration,
     /// In the order of [`RuleDeed::ALL`].
     pub deeds: [u64; RuleDeed::ALL.len()],
 }
@@ -145,6 +153,13 @@ impl Rules {
     pub fn hit(&self, rule: RuleIndex, worker: usize) {
         if let Some(part) = self.parts.get(rule.0 as usize) {
             part.counter.hit(worker);
+        }
+    }
+
+    /// A statement that it matched has taken its client so long.
+    pub fn took(&self, rule: RuleIndex, ns: u64, worker: usize) {
+        if let Some(part) = self.parts.get(rule.0 as usize) {
+            part.counter.took(ns, worker);
         }
     }
 
@@ -252,11 +267,13 @@ impl Rules {
     pub fn counts(&self) -> Vec<RuleCount> {
         let count = |(rule, part): (&Rule, &Part)| {
             let stripes = &part.counter.0;
+            let took = stripes.iter().map(|s| s.took.load(Ordering::Relaxed)).sum();
             let last = stripes.iter().map(|s| s.last.load(Ordering::Relaxed)).max().unwrap_or(0);
             RuleCount {
                 name: rule.name.clone(),
                 hits: stripes.iter().map(|s| s.hits.load(Ordering::Relaxed)).sum(),
                 last_hit: (last > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(last)),
+                took: Duration::from_nanos(took),
                 deeds: RuleDeed::ALL
                     .map(|deed| stripes.iter().map(|s| s.deeds[deed as usize].load(Ordering::Relaxed)).sum()),
             }

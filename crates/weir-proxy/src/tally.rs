@@ -55,9 +55,10 @@ pub(crate) struct Tally {
     executes: Option<(u32, Noted)>,
     /// The schema that is shown of the session.
     pub shown: Schema,
-    /// For the query log: the text of the statement at hand, and the rules that have matched it.
+    /// For the query log: the text of the statement at hand.
     text: Option<Vec<u8>>,
-    pub(crate) matched: Option<Box<Matched>>,
+    /// The rules that have matched it.
+    pub(crate) matched: Matched,
 }
 
 impl Tally {
@@ -82,7 +83,7 @@ impl Tally {
             executes: None,
             shown: Schema::None,
             text: None,
-            matched: None,
+            matched: Matched::default(),
         }
     }
 
@@ -102,9 +103,7 @@ impl Tally {
     pub fn takes(&mut self) {
         if self.waits_since.is_none() {
             (self.slot, self.ask, self.text, self.executes) = (None, Ask::No, None, None);
-            if self.matched.is_some() {
-                self.matched = None;
-            }
+            self.matches_none();
         }
     }
 
@@ -219,7 +218,13 @@ impl Tally {
         here(|analytics| analytics.pinned(slot, bits));
     }
 
-    /// How long it waited before it was sent.
+    /// How long the command at hand waited before it was sent.
+    #[inline]
+    pub fn queue_ns(&self) -> u64 {
+        self.queue_ns
+    }
+
+    /// The same, which is told now.
     #[inline]
     fn waited(&mut self) -> u64 {
         std::mem::take(&mut self.queue_ns)
@@ -383,5 +388,6 @@ impl Session {
             self.log(why, call);
         }
         (self.tally.text, self.tally.is_special) = (None, false);
+        self.rules_took(call.total_ns);
     }
 }

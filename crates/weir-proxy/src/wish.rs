@@ -216,10 +216,7 @@ impl Session {
             false if self.is_taken_for_seldom() => learned.texts.pass_no_more(),
             false => {}
         }
-        decision.matched().for_each(|rule| rules.hit(rule, worker.index()));
-        if worker.shared.query_log.is_on() {
-            self.tally.matches(&rules, decision.matched());
-        }
+        self.matches(&rules, decision.matched());
         Some((found, rules, decision.cache?))
     }
 
@@ -233,19 +230,19 @@ impl Session {
     ) -> Result<Wish, Refusal> {
         let judged = &found.judged;
         let hints = (judged.hints.any() && self.follows_hints()).then_some(&judged.hints);
+        let place = self.place();
+        if hints.is_some_and(|hints| hints.wipe) && self.may_read(&cache, judged) {
+            // Also where the session or the statement is not served itself, as with /*nocache*/.
+            if let Some(results) = self.results_id() {
+                let key = self.key(asked, results, place, &cache);
+                self.worker.shared.cache().wipe(&Selector::all().key(&key));
+            }
+        }
         if let Some(reason) = text_refusal(&cache, hints, &judged.facts, rule_kind(asked.kind)) {
             return Err(reason);
         }
         if let Some(reason) = asked.bound.as_ref().and_then(|bound| bound.refusal) {
             return Err(reason);
-        }
-        let place = self.place();
-        if hints.is_some_and(|hints| hints.wipe) && self.may_read(&cache, judged) {
-            // Also where the session is not served itself.
-            if let Some(results) = self.results_id() {
-                let key = self.key(asked, results, place, &cache);
-                self.worker.shared.cache().wipe(&Selector::all().key(&key));
-            }
         }
         if let Some(reason) = self.state_refusal() {
             return Err(reason);

@@ -115,6 +115,13 @@ fn rules(shared: &Shared, list: &mut Vec<Extra>) {
             value: value(count) as f64,
         }));
     };
+    let time = |count: &RuleCount| Extra {
+        name: "weir_rule_seconds_total",
+        help: "Time that clients waited for the answers to statements that a rule matched.",
+        kind: Kind::Counter,
+        labels: vec![("rule", count.name.clone())],
+        value: count.took.as_secs_f64(),
+    };
     add("weir_rule_hits_total", "Statements that a rule matched.", &|count| count.hits);
     for (deed, at) in RuleDeed::ALL.into_iter().zip(0..) {
         let (name, help) = match deed {
@@ -126,6 +133,7 @@ fn rules(shared: &Shared, list: &mut Vec<Extra>) {
         };
         add(name, help, &|count| count.deeds.get(at).copied().unwrap_or_default());
     }
+    list.extend(counts.iter().map(time));
 }
 
 /// A figure of each rule.

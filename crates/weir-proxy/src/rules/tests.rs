@@ -40,11 +40,13 @@ fn counts_stay_with_the_name_of_a_rule() {
     rules.hit(RuleIndex(0), 0);
     rules.hit(RuleIndex(0), 1);
     rules.hit(RuleIndex(1), 9);
+    rules.took(RuleIndex(0), 5, 0);
+    rules.took(RuleIndex(0), 7, 1);
     let next =
         make(&maker, vec![rule("b", None, CacheMode::Serve), rule("a", None, CacheMode::Off)]).unwrap();
     assert!(next.generation > rules.generation);
-    let counts: Vec<_> = next.counts().into_iter().map(|c| (c.name, c.hits, c.last_hit.is_some())).collect();
-    assert_eq!(counts, [("b".to_owned(), 1, true), ("a".to_owned(), 2, true)]);
+    let counts = next.counts().into_iter().map(|c| (c.name, c.hits, c.last_hit.is_some(), c.took.as_nanos()));
+    assert_eq!(counts.collect::<Vec<_>>(), [("b".to_owned(), 1, true, 0), ("a".to_owned(), 2, true, 12)]);
     make(&maker, Vec::new()).unwrap();
     let anew = make(&maker, vec![rule("a", None, CacheMode::Serve)]).unwrap();
     assert_eq!(anew.counts().first().map(|c| (c.hits, c.last_hit)), Some((0, None)));

@@ -35,6 +35,7 @@ pub fn states(shared: &Shared, rules: &[Rule], page: Range<usize>, seen: &[Sessi
             toml: weir_config::rule_text(rule).trim_start().to_owned(),
             hits: count.map_or(0, |count| count.hits),
             last_hit: count.and_then(|count| count.last_hit).map(seconds),
+            time_seconds: count.map_or(0.0, |count| count.took.as_secs_f64()),
             done: count.map_or_else(Default::default, |count| deeds(count.deeds)),
             warnings: warnings.remove(name).unwrap_or_default(),
             not_served: super::sessions::not_served(std::slice::from_ref(rule), seen) as u64,

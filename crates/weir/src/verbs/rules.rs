@@ -111,19 +111,20 @@ fn list(rules: &RuleTable) -> String {
     if rules.total == 0 && rules.rules.is_empty() {
         return "no rules: everything goes to the server\n".to_owned();
     }
-    let header = [&["rule", "~match", "~does", ">matched", "last match"][..], &COUNTS].concat();
+    let header = [&["rule", "~match", "~does", ">matched", ">time", "last match"][..], &COUNTS].concat();
     let rows = rules.rules.iter().map(|rule| {
         let mut row = vec![
             rule.name.clone(),
             short(rule.rule.get("match"), &[]),
             does(&rule.rule),
             rule.hits.to_string(),
+            if rule.hits == 0 { "-".to_owned() } else { seconds(rule.time_seconds) },
             ago(rule.last_hit),
         ];
         row.extend(counts(rule.cache.as_ref()));
         row
     });
-    let spare = ["waited", "last match", "size", "misses", "entries", "hits", "time saved"];
+    let spare = ["waited", "last match", "size", "time", "misses", "entries", "hits", "time saved"];
     let mut text = table_of(&header, rows, &spare) + "\n";
     text.push_str(&part(rules.offset, rules.rules.len(), rules.total, "rules"));
     let warnings = rules.rules.iter().flat_map(|rule| &rule.warnings);
@@ -187,7 +188,7 @@ fn one(rule: &RuleState) -> String {
     let warnings = rule.warnings.iter().map(|warning| format!("{warning}\n"));
     text.push_str(&pairs(&[
         ("place", rule.position.to_string()),
-        ("matched", format!("{}, last {}", plural(rule.hits, "time"), ago(rule.last_hit))),
+        ("matched", matched(rule)),
         ("done", done(&rule.done)),
         ("warning", warnings.collect()),
         ("not served", not_served(rule.not_served)),
@@ -201,6 +202,19 @@ fn one(rule: &RuleState) -> String {
         text.push_str(&effect_of(effect));
     }
     text
+}
+
+/// How often, when last, and how long that took.
+fn matched(rule: &RuleState) -> String {
+    let times = format!("{}, last {}", plural(rule.hits, "time"), ago(rule.last_hit));
+    match rule.hits {
+        0 => times,
+        hits => format!(
+            "{times}; clients waited {}, {} each",
+            seconds(rule.time_seconds),
+            seconds(rule.time_seconds / hits as f64)
+        ),
+    }
 }
 
 /// What a rule's statements cost before and since.

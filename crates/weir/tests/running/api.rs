@@ -42,6 +42,8 @@ async fn a_rule_that_is_added_is_in_force_at_once_and_in_the_file_and_gone_when_
         let shown = told_json(&weir, &["rules", "show", "t"]);
         assert_eq!((&shown["hits"], &shown["position"]), (&json!(6), &json!(1)), "{shown}");
         assert!(shown["last_hit"].as_u64().unwrap() > 1_700_000_000, "{shown}");
+        let time = shown["time_seconds"].as_f64().unwrap();
+        assert!(time > 0.0 && time < 60.0, "{shown}");
         let counts = &shown["cache"];
         assert_eq!(
             (&counts["hits"], &counts["misses"], &counts["entries"]),
@@ -64,6 +66,8 @@ async fn a_rule_that_is_added_is_in_force_at_once_and_in_the_file_and_gone_when_
         ] {
             assert_eq!(metric(&weir, sample).await, count, "{sample}");
         }
+        let counted = metric(&weir, "weir_rule_seconds_total{rule=\"t\"}").await;
+        assert!((counted - time).abs() < 1e-6, "{counted} and {time}");
 
         // The file is read again at a signal, and means the same.
         weir.signal(weir_testkit::process::Signal::Hup).unwrap();

@@ -49,6 +49,25 @@ async fn hints_are_followed_in_the_statements_of_those_whom_the_configuration_na
 }
 
 #[tokio::test]
+async fn what_is_wiped_by_a_statement_that_is_not_to_be_kept_is_gone() {
+    for (flavor, server) in &both() {
+        table(server, "ca_wiped_by").await;
+        let weir = sharing(server, 4, "", ALL);
+        let [mut one, mut two] = clients(&weir, "ca_wiped_by").await;
+        let plain = "SELECT v FROM t WHERE id=1";
+        for hints in ["/*wipe*/ /*nocache*/", "/*nocache*/ /*wipe*/"] {
+            change(server, "UPDATE ca_wiped_by.t SET v='kept' WHERE id=1").await;
+            row(&mut one, &format!("/*wipe*/ {plain}")).await;
+            change(server, "UPDATE ca_wiped_by.t SET v='asked' WHERE id=1").await;
+            assert_eq!(row(&mut two, plain).await, "kept", "{flavor:?} {hints}: from memory");
+            assert_eq!(row(&mut one, &format!("{hints} {plain}")).await, "asked", "{flavor:?} {hints}");
+            change(server, "UPDATE ca_wiped_by.t SET v='later' WHERE id=1").await;
+            assert_eq!(row(&mut two, plain).await, "later", "{flavor:?} {hints}: neither is kept");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_a_hint_gives_a_time_is_served_within_it_and_to_nobody_behind_it() {
     for (flavor, server) in &both() {
         table(server, "ca_timed").await;

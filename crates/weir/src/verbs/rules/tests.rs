@@ -12,7 +12,7 @@ fn table() -> RuleTable {
     });
     let rule = |name: &str, at: usize, rule: Value, cache: Value, warnings: &[&str]| {
         json!({"name": name, "position": at, "rule": rule, "toml": format!("[[rule]]\nname = \"{name}\"\n"), "hits": at * 100,
-            "last_hit": null, "warnings": warnings, "cache": cache, "not_served": 2 - at})
+            "last_hit": null, "time_seconds": 0.5 * at as f64, "warnings": warnings, "cache": cache, "not_served": 2 - at})
     };
     let stories = json!({"name": "stories", "match": {"table": "blog.stories"}, "cache": {"ttl": "30s"}});
     let slow = json!({"name": "slow", "match": {}, "limit": {"concurrent": 5}, "timeout": "10s"});
