@@ -14,6 +14,12 @@ pub struct CacheState {
     pub used: u64,
     /// Bytes of one entry at most (`cache.max_entry`).
     pub max_entry: u64,
+    /// Bytes that the entries of one user may take (`cache.user_memory`); null: as many as there are.
+    #[serde(default)]
+    pub user_memory: Option<u64>,
+    /// Those users for whose statements the most is stored: at most 20, the first has the most.
+    #[serde(default)]
+    pub users: Vec<UserCacheState>,
     /// Entries, marks of the shadow mode included.
     pub entries: u64,
     /// Those of them that are past their TTL: kept for `stale_if_error`, or not removed yet. No client is served one while the server
@@ -26,6 +32,13 @@ pub struct CacheState {
     pub total: CacheCounts,
     /// Each rule that the cache knows, rules that are gone and still have entries included.
     pub rules: Vec<RuleCacheState>,
+}
+
+/// What the cache holds for one user. With `share = "grants"` what is stored is whose statement brought it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UserCacheState {
+    pub user: String,
+    pub bytes: u64,
 }
 
 /// What the cache has counted for one rule.

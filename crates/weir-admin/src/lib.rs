@@ -30,7 +30,7 @@ pub use access::{AUDIT, Access, FromPeer, Peer, REFUSED};
 pub use advice::{PinAdvice, PinnedBehind, PinnedBy, PinnedFor, PinsAsked};
 pub use advised::{AdviceAsked, Advised, AdvisedShown, CacheAdvice, NotWorth, Predicted};
 pub use api::openapi;
-pub use cached::{CacheState, Covered, RuleCacheState, Selection};
+pub use cached::{CacheState, Covered, RuleCacheState, Selection, UserCacheState};
 pub use control::{Control, Reloaded};
 pub use error::{ApiError, Code, ErrorBody};
 pub use explained::{

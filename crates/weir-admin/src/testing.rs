@@ -220,6 +220,8 @@ impl Control for Fake {
             memory: 1,
             used: 2,
             max_entry: 3,
+            user_memory: Some(7),
+            users: vec![UserCacheState { user: "app".to_owned(), bytes: 5 }],
             entries: 4,
             past_ttl: Covered::default(),
             flights: 5,

@@ -67,6 +67,8 @@ pub struct CacheStats {
     pub flights: usize,
     /// What was asked under all rules, those that are forgotten included: it never becomes less.
     pub asked: Asked,
+    /// Users for whom answers are stored, and the bytes of those, the most first.
+    pub users: Vec<(Box<str>, usize)>,
     /// Each rule, in the order in which they became known.
     pub rules: Vec<RuleStats>,
 }
@@ -86,11 +88,17 @@ impl Cache {
     pub fn set_limits(&self, limits: CacheLimits) {
         self.inner.budget.set_limit(limits.memory);
         self.inner.max_entry.store(limits.largest_entry(), Ordering::Relaxed);
+        self.inner.holders.set_limit(limits.user_memory);
     }
 
     /// Bytes of memory that one entry takes at most, its key included.
     pub fn max_entry(&self) -> usize {
         self.inner.max_entry.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the entries of one user may take, if that is limited.
+    pub fn user_memory(&self) -> Option<usize> {
+        Some(self.inner.holders.limit()).filter(|limit| *limit != usize::MAX)
     }
 
     /// A rule that was just made, of which nothing is counted, whatever one of the same name had counted before.
@@ -259,6 +267,7 @@ impl Cache {
             entries,
             flights,
             asked,
+            users: self.inner.holders.all(),
             rules,
         }
     }
@@ -285,7 +294,7 @@ impl Ticket {
         if now.saturating_duration_since(self.snapshot.asked) >= self.terms.ttl {
             return self.drop_answer(DropReason::Outlived);
         }
-        if least_size(bytes) > self.inner.max_entry.load(Ordering::Relaxed) {
+        if least_size(bytes) > self.inner.max_entry.load(Ordering::Relaxed).min(self.inner.holders.limit()) {
             return self.drop_answer(DropReason::TooLarge);
         }
         let inner = Arc::clone(&self.inner);

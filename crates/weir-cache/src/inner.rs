@@ -15,18 +15,17 @@ use crate::charge::{Budget, Charge, resident};
 use crate::entry::{Entry, Freshness, Kind};
 use crate::flight::Flight;
 use crate::generation::Generations;
+use crate::holder::Holders;
 use crate::key::Key;
 use crate::limits::CacheLimits;
 use crate::reason::DropReason;
 use crate::rule::{Asked, Often, Rule};
 use crate::seen::Seen;
 use crate::spare::{Spare, Spares};
-use crate::store::{SlotId, Store};
+use crate::store::Store;
 
 /// Generations of single keys in each part. Keys that share one are dropped together, if they are just being asked.
 const KEY_GENERATIONS: usize = 64;
-/// Entries that go under one lock at most.
-const EVICTED_AT_ONCE: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -42,11 +41,12 @@ pub(crate) struct Inner {
     pub(crate) door: Door,
     pub(crate) spare: Spare,
     pub(crate) max_entry: AtomicUsize,
+    pub(crate) holders: Holders,
     /// Of rules that are in the statistics no more. Locked before `rules`.
     pub(crate) forgotten: Mutex<Asked>,
     pub(crate) rules: Mutex<Vec<Arc<Rule>>>,
     /// Where eviction looks next, if not where the new entry is.
-    rover: AtomicUsize,
+    pub(crate) rover: AtomicUsize,
     pub(crate) sweep: AtomicUsize,
     pub(crate) seed: u64,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Part {
     pub(crate) state: Mutex<State>,
     keys: [AtomicU32; KEY_GENERATIONS],
     /// Bytes of its entries, for whoever has not locked it.
-    bytes: AtomicUsize,
+    pub(crate) bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -88,6 +88,7 @@ impl Inner {
             seen: Seen::new(&budget, limits.memory),
             door: Door::new(limits.memory),
             max_entry: AtomicUsize::new(limits.largest_entry()),
+            holders: Holders::new(limits.user_memory),
             budget,
             gathered: AtomicUsize::new(0),
             forgotten: Mutex::default(),
@@ -125,6 +126,11 @@ impl Inner {
         self.spare.of(self.place(hash))
     }
 
+    /// The same for the part with this number.
+    pub(crate) fn spares_at(&self, place: usize) -> Spares<'_> {
+        self.spare.of(place)
+    }
+
     pub(crate) fn snapshot(&self, hash: u64, asked: Instant) -> Snapshot {
         let key = self.parts[self.place(hash)].key_generation(hash).load(Ordering::Acquire);
         Snapshot { wipes: self.generations.now(), key, asked }
@@ -158,19 +164,21 @@ impl Inner {
         });
         let inserted = newer.is_none().then(|| {
             let inserted = state.store.insert(hash, key.bytes, Arc::clone(entry));
-            entry.scope().rule().hold(1, entry.size());
-            inserted
+            (inserted, entry.scope().stored(entry.size(), &self.holders))
         });
         part.weigh(&mut state);
         drop(state);
         wakers.into_iter().flatten().for_each(std::task::Waker::wake);
-        let Some(inserted) = inserted else { return Err(DropReason::Superseded) };
+        let Some((inserted, holder)) = inserted else { return Err(DropReason::Superseded) };
         if let Some(old) = inserted.replaced {
-            old.scope().rule().hold(-1, old.size());
+            old.scope().gone(old.size());
             old.scope().rule().often(place, Often::Replaced, 1);
             self.spare.of(place).give(old);
         }
         entry.scope().rule().often(place, Often::Fills, 1);
+        if holder.bytes() > self.holders.limit() {
+            self.make_room_of(holder, (place, inserted.slot), entry, now);
+        }
         self.make_room(place, Some(inserted.slot), now);
         Ok(())
     }
@@ -189,58 +197,10 @@ impl Inner {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Evicts until no more is held than may be: where the new entry is, unless other parts are fuller.
-    pub(crate) fn make_room(&self, own: usize, keep: Option<SlotId>, now: Instant) {
-        let (mut at, mut fruitless) = (own, 0);
-        while fruitless < self.parts.len() {
-            let excess = self.budget.excess();
-            if excess == 0 {
-                return;
-            }
-            let place = if fruitless == 0 { self.fuller(at) } else { at };
-            let keep = keep.filter(|_| place == own);
-            let gone = self.evict(place, keep, excess, now);
-            if gone == 0 {
-                at = (at + 1) % self.parts.len();
-                fruitless += 1;
-            }
-        }
-    }
-
-    /// Returns how many have gone.
-    fn evict(&self, place: usize, keep: Option<SlotId>, bytes: usize, now: Instant) -> usize {
-        let part = &self.parts[place];
-        let (mut gone, mut freed) = (Vec::new(), 0);
-        let mut state = part.state.lock();
-        while freed < bytes && gone.len() < EVICTED_AT_ONCE {
-            let Some(entry) = state.store.evict(keep, now) else { break };
-            freed += entry.size();
-            gone.push(entry);
-        }
-        part.weigh(&mut state);
-        drop(state);
-        for entry in &gone {
-            let rule = entry.scope().rule();
-            rule.hold(-1, entry.size());
-            rule.often(place, if entry.is_dead(now) { Often::Expired } else { Often::Evicted }, 1);
-        }
-        let count = gone.len();
-        let spares = self.spare.of(place);
-        gone.into_iter().for_each(|entry| spares.give(entry));
-        count
-    }
-
-    /// `own`, unless the next part in turn holds clearly more: so all stay about equally full.
-    fn fuller(&self, own: usize) -> usize {
-        let other = self.rover.fetch_add(1, Ordering::Relaxed) % self.parts.len();
-        let bytes = |place: usize| self.parts[place].bytes.load(Ordering::Relaxed);
-        if bytes(other) > bytes(own) + bytes(own) / 8 { other } else { own }
-    }
-
     /// Counts an entry that was removed because it was too old.
     pub(crate) fn buried(&self, place: usize, entry: Option<&Arc<Entry>>) {
         if let Some(entry) = entry {
-            entry.scope().rule().hold(-1, entry.size());
+            entry.scope().gone(entry.size());
             entry.scope().rule().often(place, Often::Expired, 1);
         }
     }

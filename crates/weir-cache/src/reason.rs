@@ -108,6 +108,8 @@ reasons! {
         NotCacheable = "not_cacheable",
         /// The server took longer than the answer may be used.
         Outlived = "outlived",
+        /// So much is stored for its user already as may be, and nothing of that was found soon that could make room.
+        UserMemory = "user_memory",
         /// A newer answer is stored already.
         Superseded = "superseded",
     }

@@ -1,9 +1,10 @@
 //! What an entry is about, and how a wipe names entries.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::charge::{Budget, arc_size, resident};
+use crate::holder::{Holder, Holders};
 use crate::rule::Rule;
 
 /// What a statement's answer is about. One for all statements that agree in it: entries share it, and it is
@@ -18,6 +19,8 @@ pub struct Scope {
     tags: Vec<Box<str>>,
     /// Entries that hold it.
     holders: AtomicUsize,
+    /// Whom its entries are counted for, from the first on.
+    holder: OnceLock<Arc<Holder>>,
     /// Its names are among those that were seen.
     noted: AtomicBool,
 }
@@ -66,6 +69,7 @@ impl Scope {
             user: user.into(),
             tags: Vec::new(),
             holders: AtomicUsize::new(0),
+            holder: OnceLock::new(),
             noted: AtomicBool::new(false),
         }
     }
@@ -105,6 +109,26 @@ impl Scope {
 
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         self.tags.iter().map(|t| &**t)
+    }
+
+    /// An entry of so many bytes is stored.
+    pub(crate) fn stored(&self, bytes: usize, holders: &Holders) -> &Arc<Holder> {
+        let holder = self.holder.get_or_init(|| holders.of(&self.user));
+        holder.add(bytes);
+        self.rule.hold(1, bytes);
+        holder
+    }
+
+    /// It is stored no more.
+    pub(crate) fn gone(&self, bytes: usize) {
+        if let Some(holder) = self.holder.get() {
+            holder.sub(bytes);
+        }
+        self.rule.hold(-1, bytes);
+    }
+
+    pub(crate) fn is_of(&self, holder: &Arc<Holder>) -> bool {
+        self.holder.get().is_some_and(|own| Arc::ptr_eq(own, holder))
     }
 
     /// Whether a wipe by any tag of the other takes what is about this, too.

@@ -36,6 +36,9 @@ const SMALL_PART: usize = 10;
 /// Entries that are given another chance in one eviction. Each such step was paid by a use; the bound keeps the lock short.
 const CHANCES: u32 = 64;
 
+/// Entries of each queue that are looked at for one that is of a kind.
+const LOOKED_AT: usize = 64;
+
 /// In which queue a slot is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Queue {
@@ -152,6 +155,29 @@ impl Store {
             self.unlink(id);
             self.push(id, Queue::Main);
         }
+    }
+
+    /// Removes the entry that is worth least of those that `is` tells, but not the one in `keep`. Only the oldest of each queue are looked
+    /// at.
+    pub fn evict_of(
+        &mut self,
+        keep: Option<SlotId>,
+        is: impl Fn(&Entry) -> bool,
+        now: Instant,
+    ) -> Option<Arc<Entry>> {
+        let oldest = |fifo: &Fifo| {
+            let newer = |id: &SlotId| self.slab.get(*id).newer.some();
+            std::iter::successors(fifo.oldest, newer).take(LOOKED_AT).collect::<Vec<_>>()
+        };
+        let mut found = [oldest(&self.small), oldest(&self.main)].concat();
+        found.retain(|id| Some(*id) != keep && self.get(*id).is_some_and(|entry| is(entry)));
+        // The first of those that were used least.
+        let used = |id: &SlotId| match self.get(*id) {
+            Some(entry) if !entry.is_dead(now) => self.slab.get(*id).used.saturating_add(1),
+            _ => 0,
+        };
+        let least = found.into_iter().min_by_key(used)?;
+        self.remove(least)
     }
 
     /// Slots that [`Store::scan`] knows: beyond the last there is nothing.

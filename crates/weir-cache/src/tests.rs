@@ -5,6 +5,7 @@ mod flights;
 mod gather;
 mod model;
 mod threads;
+mod users;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const TTL: Duration = Duration::from_secs(60);
 
 impl World {
     fn new() -> Self {
-        Self::with(CacheLimits { memory: 1 << 20, max_entry: 1 << 16, shards: 4 })
+        Self::with(CacheLimits { memory: 1 << 20, max_entry: 1 << 16, user_memory: None, shards: 4 })
     }
 
     fn with(limits: CacheLimits) -> Self {

@@ -107,9 +107,8 @@ impl Wiped {
 
     fn add(&mut self, gone: &Arc<Entry>) {
         self.count(gone);
-        let rule = gone.scope().rule();
-        rule.hold(-1, gone.size());
-        rule.seldom(Seldom::Wiped, 1);
+        gone.scope().gone(gone.size());
+        gone.scope().rule().seldom(Seldom::Wiped, 1);
     }
 }
 

@@ -44,7 +44,8 @@ const PHASES: [Phase; 12] = [
 
 #[test]
 fn a_million_inserts_stay_within_a_tenth_of_the_limit() {
-    let cache = Cache::new(CacheLimits { memory: MEMORY, max_entry: 1 << 20, shards: 16 }, 11);
+    let cache =
+        Cache::new(CacheLimits { memory: MEMORY, max_entry: 1 << 20, user_memory: None, shards: 16 }, 11);
     let scope = Arc::new(Scope::new(cache.rule("churn"), 1, "u"));
     let barrier = Barrier::new(THREADS as usize);
     let value = vec![7; 1 << 20];

@@ -125,6 +125,7 @@ fn cache(found: &Found) -> Option<Cache> {
     Some(Cache {
         memory: size(found, "memory"),
         max_entry: size(found, "max_entry"),
+        user_memory: found.entry("user_memory").map(|_| size(found, "user_memory")),
         admission: Admission::from_word(found.text("admission")?.0)?,
         hints: HintsFrom::from_word(found.text("hints")?.0)?,
         hint_users: found.texts("hint_users").iter().map(|(name, _)| name.clone()).collect(),

@@ -130,6 +130,7 @@ fn cache(config: &Config) -> Vec<Setting<'static>> {
     vec![
         shown("cache", "memory", bytes(cache.memory)),
         shown("cache", "max_entry", bytes(cache.max_entry)),
+        shown("cache", "user_memory", cache.user_memory.map_or_else(|| "no limit".to_owned(), bytes)),
         shown("cache", "admission", cache.admission.as_str()),
         shown("cache", "hints", cache.hints.as_str()),
         shown("cache", "hint_users", list(&cache.hint_users)),

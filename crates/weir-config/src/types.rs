@@ -132,6 +132,8 @@ pub struct Cache {
     pub memory: usize,
     /// The largest answer that is stored, in bytes; not above `memory`.
     pub max_entry: usize,
+    /// Bytes that the answers to one user's statements may take; not above `memory`. `None`: no limit.
+    pub user_memory: Option<usize>,
     /// Which answers are stored.
     pub admission: Admission,
     /// Whose hints in comments are followed.

@@ -55,7 +55,12 @@ pub fn settings(config: &Config, old: Option<&Settings>) -> Result<Settings> {
 }
 
 fn cache(cache: &weir_config::Cache) -> CacheSettings {
-    let limits = CacheLimits { memory: cache.memory, max_entry: cache.max_entry, ..CacheLimits::default() };
+    let limits = CacheLimits {
+        memory: cache.memory,
+        max_entry: cache.max_entry,
+        user_memory: cache.user_memory,
+        ..CacheLimits::default()
+    };
     let admission = match cache.admission {
         weir_config::Admission::Adaptive => Admission::Adaptive,
         weir_config::Admission::Always => Admission::Always,

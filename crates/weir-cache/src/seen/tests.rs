@@ -5,7 +5,7 @@ use crate::limits::CacheLimits;
 use crate::scope::{Table, Tables};
 
 fn cache() -> Cache {
-    Cache::new(CacheLimits { memory: 256 << 20, max_entry: 1 << 16, shards: 1 }, 7)
+    Cache::new(CacheLimits { memory: 256 << 20, max_entry: 1 << 16, user_memory: None, shards: 1 }, 7)
 }
 
 fn scope(cache: &Cache) -> Scope {

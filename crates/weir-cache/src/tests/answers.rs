@@ -220,7 +220,7 @@ fn a_session_waits_for_no_flight_from_before_its_own_write() {
 
 #[test]
 fn what_is_too_large_is_not_stored() {
-    let w = World::with(CacheLimits { memory: 1 << 20, max_entry: 4096, shards: 4 });
+    let w = World::with(CacheLimits { memory: 1 << 20, max_entry: 4096, user_memory: None, shards: 4 });
     let large = "x".repeat(4096);
     assert!(matches!(w.lookup(&large), Lookup::Refused(Refusal::TooLarge)));
     match w.miss("a").fill(&answer(&large), w.now) {
@@ -235,7 +235,7 @@ fn what_is_too_large_is_not_stored() {
 #[test]
 fn equal_hashes_are_told_apart_by_bytes() {
     for bits in [1, 8, 64] {
-        let limits = CacheLimits { memory: 8 << 20, max_entry: 1 << 16, shards: 4 };
+        let limits = CacheLimits { memory: 8 << 20, max_entry: 1 << 16, user_memory: None, shards: 4 };
         let mut w = World::new();
         w.cache = Cache::with_hash_bits(limits, 7, bits);
         let (keys, waits) = (0..500, w.wait_pair());

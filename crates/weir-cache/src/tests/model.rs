@@ -104,7 +104,7 @@ impl crate::inner::Inner {
 
 impl Model {
     fn new(mode: Mode, seed: u64) -> Self {
-        let limits = CacheLimits { memory: mode.memory, max_entry: 1 << 14, shards: 4 };
+        let limits = CacheLimits { memory: mode.memory, max_entry: 1 << 14, user_memory: None, shards: 4 };
         let cache = Cache::with_hash_bits(limits, seed, mode.hash_bits);
         let scopes = (0..8_u64).map(|n| {
             let table = Table::new("s", if n & 2 == 0 { "even" } else { "odd" });

@@ -28,7 +28,11 @@ struct Shared {
 
 #[test]
 fn no_answer_is_older_than_its_ttl_a_wipe_or_ones_own_write() {
-    let cache = Cache::with_hash_bits(CacheLimits { memory: 24 << 10, max_entry: 4 << 10, shards: 2 }, 3, 8);
+    let cache = Cache::with_hash_bits(
+        CacheLimits { memory: 24 << 10, max_entry: 4 << 10, user_memory: None, shards: 2 },
+        3,
+        8,
+    );
     let table = |name| Tables::Known(vec![Table::new("s", name)]);
     let scopes = ["even", "odd"].map(|t| Arc::new(Scope::new(cache.rule("r"), 1, "u").with_tables(table(t))));
     let server = Server {

@@ -10,7 +10,8 @@ const TERMS: Terms = Terms { ttl: Duration::from_secs(60), soft_ttl: None, stale
 
 /// Entries of two rules, two users, two tables and 50 digests; even ones have a tag.
 fn filled(now: Instant) -> (Cache, Vec<Arc<Entry>>) {
-    let cache = Cache::new(CacheLimits { memory: 64 << 20, max_entry: 1 << 20, shards: 8 }, 1);
+    let cache =
+        Cache::new(CacheLimits { memory: 64 << 20, max_entry: 1 << 20, user_memory: None, shards: 8 }, 1);
     let mut entries = Vec::new();
     for n in 0..5000_u64 {
         let rule = cache.rule(if n % 2 == 0 { "even" } else { "odd" });

@@ -66,6 +66,12 @@ fn memory(cache: &Found, findings: &mut Vec<Finding>) {
         let message = format!("`max_entry` ({entry}) is above `memory` ({memory})");
         findings.push(Finding::new(span, message, "no such answer would ever be kept"));
     }
+    let Some((user, span)) = size("user_memory") else { return };
+    let text = units::size_text;
+    if user > memory {
+        let message = format!("`user_memory` ({}) is above `memory` ({})", text(user), text(memory));
+        findings.push(Finding::new(span, message, "it would limit nothing; leave it out"));
+    }
 }
 
 fn hints(cache: &Found, findings: &mut Vec<Finding>) {

@@ -31,6 +31,13 @@ pub(super) static CACHE: Section = Section {
             "The largest answer that is kept. A larger one passes by. Not above `memory`.",
         ),
         key(
+            "user_memory",
+            Kind::Size { min: 1 << 10, max: 1 << 40 },
+            Default::Unset("no limit"),
+            "Memory that the answers to one user's statements may take, so that no user pushes out what the others' have. Where it is full, \
+             older answers of the same user make room; one that is larger than all of it passes by. Not above `memory`.",
+        ),
+        key(
             "admission",
             Kind::Word(Admission::WORDS),
             Default::Is("\"adaptive\""),

@@ -3,11 +3,16 @@
 use super::named::Named;
 use std::collections::HashMap;
 use std::time::Instant;
-use weir_admin::{ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges};
+use weir_admin::{
+    ApiError, CacheCounts, CacheState, Code, Covered, RuleCacheState, Selection, StaleAges, UserCacheState,
+};
 use weir_cache::{AGES, Asked, RuleStats, Selector, Wiped};
 use weir_model::rule::TableMatch;
 use weir_proxy::Shared;
 use weir_sql::Digest;
+
+/// Users that are told of.
+const USERS: usize = 20;
 
 pub fn state(shared: &Shared) -> CacheState {
     let (cache, in_force) = (shared.cache(), shared.rules());
@@ -29,12 +34,18 @@ pub fn state(shared: &Shared) -> CacheState {
         memory: stats.memory as u64,
         used: stats.used as u64,
         max_entry: cache.max_entry() as u64,
+        user_memory: cache.user_memory().map(|bytes| bytes as u64),
+        users: stats.users.iter().take(USERS).map(user).collect(),
         entries: stats.entries as u64,
         past_ttl: covered(cache.past_ttl(Instant::now())),
         flights: stats.flights as u64,
         total: total(&rules),
         rules,
     }
+}
+
+fn user((user, bytes): &(Box<str>, usize)) -> UserCacheState {
+    UserCacheState { user: user.to_string(), bytes: *bytes as u64 }
 }
 
 pub fn counts(stats: &RuleStats) -> CacheCounts {

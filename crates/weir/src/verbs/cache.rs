@@ -5,7 +5,7 @@ use super::rules::all_counts;
 use super::show::{COUNTS, bytes, counts, entries, pairs, table_of};
 use crate::cli::CacheVerb;
 use anyhow::{Result, bail};
-use weir_admin::{CacheState, Covered, Selection};
+use weir_admin::{CacheState, Covered, Selection, UserCacheState};
 
 pub fn run(verb: CacheVerb) -> Result<()> {
     match verb {
@@ -39,12 +39,23 @@ fn past_ttl(past: &Covered) -> String {
     }
 }
 
+/// The users for whom the most is stored.
+fn users(cache: &CacheState) -> String {
+    let user = |UserCacheState { user, bytes: stored }: &UserCacheState| format!("{user} {}", bytes(*stored));
+    cache.users.iter().take(3).map(user).collect::<Vec<_>>().join(", ")
+}
+
 fn stats(cache: &CacheState) -> String {
     let share = cache.used as f64 / (cache.memory.max(1) as f64) * 100.0;
     let mut text = pairs(&[
         ("memory", format!("{} of {} used ({share:.1} %)", bytes(cache.used), bytes(cache.memory))),
         ("largest", format!("{} for one entry", bytes(cache.max_entry))),
+        (
+            "of one user",
+            cache.user_memory.map_or_else(String::new, |most| format!("{} at most", bytes(most))),
+        ),
         ("entries", cache.entries.to_string()),
+        ("most for", users(cache)),
         ("past their TTL", past_ttl(&cache.past_ttl)),
         ("under way", format!("{} questions to the server", cache.flights)),
     ]);

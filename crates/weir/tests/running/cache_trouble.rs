@@ -1,6 +1,7 @@
 //! What goes wrong around an answer is nobody's trouble: questions of Weir's own that are refused, clients that take nothing,
 //! errors of what runs behind an answer.
 
+use crate::api_kit::*;
 use crate::cache_kit::*;
 use crate::kit::*;
 use crate::sharing_kit::*;
@@ -315,5 +316,42 @@ async fn a_definition_that_is_too_long_keeps_an_answer_from_being_kept_and_nothi
         let told = client.query("SHOW WARNINGS").await.unwrap();
         assert_eq!(told.rows().count(), 0, "{flavor:?}");
         database(server, "ca_definition", &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_asks_for_much_pushes_out_nothing_of_another() {
+    for (flavor, server) in &both() {
+        table(server, "ca_greedy").await;
+        for sql in [
+            "DROP USER IF EXISTS ca_greedy",
+            "CREATE USER ca_greedy IDENTIFIED BY 'greedy-pw'",
+            "GRANT SELECT ON ca_greedy.* TO ca_greedy",
+        ] {
+            change(server, sql).await;
+        }
+        let limits = "[cache]\nmemory = \"4MiB\"\nadmission = \"always\"\n";
+        let user = "[[user]]\nname = \"ca_greedy\"\npassword = \"greedy-pw\"\n";
+        let weir = sharing(server, 4, "", &format!("{limits}user_memory = \"1MiB\"\n{user}{ALL}"));
+        let [mut quiet] = clients(&weir, "ca_greedy").await;
+        let greedy = ConnectOptions::tcp(weir.addr(), "ca_greedy", "greedy-pw").database("ca_greedy");
+        let mut greedy = greedy.connect().await.unwrap();
+        assert_eq!(value(&mut quiet, 1).await, "one", "{flavor:?}");
+        for n in 0..600 {
+            let told = row(&mut greedy, &format!("SELECT REPEAT(v, 5000) AS c{n} FROM t WHERE id=1")).await;
+            assert_eq!(told.len(), 15_000, "{flavor:?}");
+        }
+        // What is asked behind the last answer is over.
+        shown(&mut greedy, "client_id").await;
+        change(server, "UPDATE ca_greedy.t SET v='now'").await;
+        assert_eq!(value(&mut quiet, 1).await, "one", "{flavor:?}: from memory, as before");
+        let stats = told_json(&weir, &["cache", "stats"]);
+        let users = stats["users"].as_array().unwrap();
+        let of = |n: usize| (users[n]["user"].as_str().unwrap(), users[n]["bytes"].as_u64().unwrap());
+        assert_eq!((users.len(), of(0).0, of(1).0), (2, "ca_greedy", "app"), "{flavor:?} {stats}");
+        assert!((700_000..=1 << 20).contains(&of(0).1), "{flavor:?} {stats}");
+        assert!(stats["total"]["evicted"].as_u64().unwrap() > 500, "{flavor:?} {stats}");
+        let text = told(&weir, &["cache", "stats"]);
+        assert!(text.contains("1.0 MiB at most") && text.contains("ca_greedy "), "{text}");
     }
 }
