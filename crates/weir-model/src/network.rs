@@ -51,6 +51,25 @@ impl IpNet {
         let ip = ip.to_canonical();
         ip.is_ipv4() == self.address.is_ipv4() && masked(ip, self.prefix) == self.address
     }
+
+    /// Whether all of the other range lies in this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.prefix <= other.prefix && self.contains(other.address)
+    }
+
+    /// The two ranges that it consists of; `None` for a single address.
+    pub fn halves(&self) -> Option<[Self; 2]> {
+        let prefix = self.prefix + 1;
+        let second = match self.address {
+            IpAddr::V4(ip) => {
+                IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() | 1 << 32u32.checked_sub(prefix.into())?))
+            }
+            IpAddr::V6(ip) => {
+                IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() | 1 << 128u32.checked_sub(prefix.into())?))
+            }
+        };
+        Some([Self { prefix, ..*self }, Self { address: second, prefix }])
+    }
 }
 
 impl fmt::Display for IpNet {

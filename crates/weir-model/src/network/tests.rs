@@ -35,3 +35,29 @@ fn bad_ranges_are_refused_with_a_way_out() {
         assert_eq!(IpNet::parse(text), Err(message.to_owned()), "{text}");
     }
 }
+
+#[test]
+fn a_range_consists_of_its_halves() {
+    for (range, expected) in [
+        ("10.0.0.0/8", Some(["10.0.0.0/9", "10.128.0.0/9"])),
+        ("0.0.0.0/0", Some(["0.0.0.0/1", "128.0.0.0/1"])),
+        ("10.0.0.6/31", Some(["10.0.0.6/32", "10.0.0.7/32"])),
+        ("10.0.0.6", None),
+        ("::/0", Some(["::/1", "8000::/1"])),
+        ("fd00::2/127", Some(["fd00::2/128", "fd00::3/128"])),
+        ("fd00::2", None),
+    ] {
+        let range = IpNet::parse(range).unwrap();
+        let halves = range.halves();
+        assert_eq!(
+            halves.map(|halves| halves.map(|half| half.to_string())),
+            expected.map(|e| e.map(str::to_owned))
+        );
+        for half in halves.into_iter().flatten() {
+            assert!(range.covers(&half) && range.covers(&range), "{range}");
+            assert!(!half.covers(&range), "{range}");
+        }
+    }
+    let (four, six) = (IpNet::parse("0.0.0.0/0").unwrap(), IpNet::parse("::/0").unwrap());
+    assert!(!four.covers(&six) && !six.covers(&four));
+}
