@@ -72,6 +72,17 @@ impl Actions {
         }
     }
 
+    /// Those of either.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            cache: self.cache || other.cache,
+            rewrite: self.rewrite || other.rewrite,
+            deny: self.deny || other.deny,
+            limit: self.limit || other.limit,
+            timeout: self.timeout || other.timeout,
+        }
+    }
+
     /// Their names as in `weir.toml`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let all = [

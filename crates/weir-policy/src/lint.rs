@@ -1,15 +1,16 @@
 //! Rules that are good by themselves and do nothing where they stand.
 
+mod begins;
+mod facts;
+mod shadow;
+
 use std::fmt;
 use std::net::IpAddr;
 
-use weir_model::ServerFamily;
-use weir_model::rule::{CacheMode, Rule, RuleCommand, RuleKind, TableMatch};
-use weir_sql::{Digest, LexMode, TableName};
+use weir_model::rule::{CacheMode, Rule, RuleCommand, RuleKind};
 
-use crate::compile::lower;
 use crate::decide::Actions;
-use crate::statement::rule_kind;
+use facts::Facts;
 
 /// Something that an operator will want to know about a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +27,15 @@ pub enum LintKind {
     DigestOfAnotherKind { digest: RuleKind, kind: RuleKind },
     /// The statement of `digest` does not name the table of `table`.
     DigestOfOtherTables,
+    /// The statements of `digest` begin with this word, and `pattern` matches none that does.
+    DigestAgainstPattern(&'static str),
     /// No client has an address in this network.
     NoClient,
-    /// A rule before it matches whatever this one does, and decides.
-    Shadowed { by: String },
+    /// Rules before it match whatever this one does, one alone or all together, and decide. `unread`: but for statements of which
+    /// not all is known.
+    Shadowed { by: Vec<String>, unread: bool },
+    /// Rules before it match whatever this one does, and all that it could do comes from them, for they have `continue` and its actions.
+    AddsNothing { by: Vec<String>, unread: bool },
     /// It has no action, and does not keep rules below it from theirs.
     NoAction,
     /// It has no action, and there is no rule below it.
@@ -54,8 +60,10 @@ impl LintKind {
         match self {
             Self::DigestOfAnotherKind { .. } => "digest_of_another_kind",
             Self::DigestOfOtherTables => "digest_of_other_tables",
+            Self::DigestAgainstPattern(_) => "digest_against_pattern",
             Self::NoClient => "no_client",
             Self::Shadowed { .. } => "shadowed",
+            Self::AddsNothing { .. } => "adds_nothing",
             Self::NoAction => "no_action",
             Self::NoneToKeepOff => "none_to_keep_off",
             Self::CachesNoRead(_) => "caches_no_read",
@@ -83,9 +91,12 @@ impl fmt::Display for Lint {
                 f.write_str("can never match: the statement of `digest` does not name the table of `table`")
             }
             LintKind::NoClient => f.write_str("can never match: no client has an address in `client`"),
-            LintKind::Shadowed { by } => {
-                write!(f, "is never reached: rule `{by}` before it matches all that it matches, and decides")
-            }
+            LintKind::DigestAgainstPattern(word) => write!(
+                f,
+                "can never match: the statement of `digest` begins with {word}, and `pattern` with other letters"
+            ),
+            LintKind::Shadowed { by, unread } => f.write_str(&shadowed(by, *unread)),
+            LintKind::AddsNothing { by, unread } => f.write_str(&adds_nothing(by, *unread)),
             LintKind::NoAction => f.write_str("does nothing: it has no action, and `continue`"),
             LintKind::NoneToKeepOff => f.write_str(
                 "does nothing: it has no action, and there is no rule below it that it might keep off its statements",
@@ -114,91 +125,80 @@ impl fmt::Display for Lint {
     }
 }
 
+fn shadowed(by: &[String], unread: bool) -> String {
+    let (reached, all) = match unread {
+        true => ("reached only by statements that Weir cannot read whole", "all others"),
+        false => ("never reached", "all"),
+    };
+    let matches = match by {
+        [by] => format!("rule `{by}` before it matches {all} that it matches, and decides"),
+        _ => format!("{} before it together match {all} that it matches, and decide", named(by)),
+    };
+    format!("is {reached}: {matches}; {}", way_out(by, unread))
+}
+
+fn adds_nothing(by: &[String], unread: bool) -> String {
+    let but = if unread { ", but for statements that Weir cannot read whole" } else { "" };
+    let matches = match by {
+        [by] => format!("rule `{by}` before it matches what it matches, and what that rule does comes first"),
+        _ => format!(
+            "{} before it together match what it matches, and what these rules do comes first",
+            named(by)
+        ),
+    };
+    format!("adds nothing{but}: {matches}; {}", way_out(by, unread))
+}
+
+/// What to do about a rule to which others leave nothing, or only what is not read whole: that may be what it is there for.
+fn way_out(by: &[String], unread: bool) -> String {
+    let them = if by.len() == 1 { "that one" } else { "them" };
+    let or = if unread { "" } else { ", or remove it" };
+    format!("put it before {them}{or}")
+}
+
+/// Rules by their names; of many, some.
+fn named(rules: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let quoted: Vec<String> = rules.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    match (rules.len().saturating_sub(SHOWN), quoted.split_last()) {
+        (0, Some((last, [first @ .., second]))) => {
+            let first: String = first.iter().map(|name| format!("{name}, ")).collect();
+            format!("rules {first}{second} and {last}")
+        }
+        (0, _) => format!("rule {}", quoted.concat()),
+        (more, _) => format!("rules {} and {more} more", quoted.join(", ")),
+    }
+}
+
 /// Finds rules that can never match, that a rule before them shadows, or that do nothing, in the order of the list.
 /// It tells only what is certain: a rule that is not told of may do nothing all the same.
 ///
 /// It need not know the server: what it tells holds for MySQL and MariaDB.
 pub fn lint(rules: &[Rule]) -> Vec<Lint> {
-    let facts: Vec<Facts<'_>> = rules.iter().map(Facts::of).collect();
-    let mut lints = Vec::new();
-    for (at, facts_of_one) in facts.iter().enumerate() {
-        let mut kinds = alone(facts_of_one);
+    let asks_tables = rules.iter().any(|rule| rule.matches.table.is_some());
+    let facts: Vec<Facts<'_>> = rules.iter().map(|rule| Facts::of(rule, asks_tables)).collect();
+    let mut rest = facts.as_slice();
+    let mut below = Actions::default();
+    let mut found = Vec::new();
+    while let Some((last, earlier)) = rest.split_last() {
+        let mut kinds = alone(last);
         if kinds.is_empty() {
-            let by = facts.iter().take(at).find(|earlier| shadows(earlier, facts_of_one));
-            let shadowed = by.map(|by| LintKind::Shadowed { by: by.rule.name.clone() });
-            let idle = at + 1 == facts.len() && Actions::of(facts_of_one.rule) == Actions::default();
+            let idle = earlier.len() + 1 == facts.len() && Actions::of(last.rule) == Actions::default();
+            let shadowed = shadow::shadow(last, earlier, below);
             kinds.extend(shadowed.or(idle.then_some(LintKind::NoneToKeepOff)));
         }
-        lints.extend(kinds.into_iter().map(|kind| Lint { rule: facts_of_one.rule.name.clone(), kind }));
+        found.extend(kinds.into_iter().rev().map(|kind| Lint { rule: last.rule.name.clone(), kind }));
+        below = below.and(Actions::of(last.rule));
+        rest = earlier;
     }
-    lints
-}
-
-/// What is known of a rule before any statement comes.
-struct Facts<'a> {
-    rule: &'a Rule,
-    /// On each of the servers.
-    digest: Option<[Digest; 2]>,
-    /// The kind that each matching statement has, as its digest tells.
-    digest_kind: Option<RuleKind>,
-}
-
-impl<'a> Facts<'a> {
-    fn of(rule: &'a Rule) -> Self {
-        let sql = rule.matches.digest.as_deref();
-        Self {
-            rule,
-            digest: sql.map(|sql| modes().map(|mode| Digest::meant(sql.as_bytes(), mode))),
-            digest_kind: sql.and_then(kind_of),
-        }
-    }
-
-    /// The kind of all that it matches.
-    fn kind(&self) -> Option<RuleKind> {
-        self.rule.matches.kind.or(self.digest_kind)
-    }
-}
-
-/// One for each family, in its newest version that Weir knows.
-fn modes() -> [LexMode; 2] {
-    [LexMode::new(ServerFamily::MySql, 90_700), LexMode::new(ServerFamily::MariaDb, 120_000)]
-}
-
-/// The kind of a statement, if it is the same on either server. That of a digest's text may not show: `COUNT ( * )` of one reads as a
-/// call of a stored function.
-fn kind_of(sql: &str) -> Option<RuleKind> {
-    let kinds = modes().map(|mode| rule_kind(weir_sql::Statement::classify(sql.as_bytes(), mode, true).kind));
-    let [on_mysql, on_mariadb] = kinds;
-    (on_mysql == on_mariadb && on_mysql != RuleKind::Other).then_some(on_mysql)
-}
-
-/// Whether the digest's statement is a read that names other tables only, on either server.
-fn reads_others(digest: &str, table: &TableMatch) -> bool {
-    let is_it = |named: &TableName| {
-        let schemas = (table.schema.as_deref(), named.schema.as_deref());
-        let may_be = |(of_rule, of_name): (&str, &[u8])| of_rule.as_bytes().eq_ignore_ascii_case(of_name);
-        named.name.eq_ignore_ascii_case(table.name.as_bytes()) && schemas.0.zip(schemas.1).is_none_or(may_be)
-    };
-    modes().into_iter().all(|mode| {
-        let facts = weir_sql::read_facts(digest.as_bytes(), mode);
-        facts.verdict.is_ok() && !facts.cut && !facts.tables.iter().any(is_it)
-    })
+    found.reverse();
+    found
 }
 
 /// What can be told without the other rules.
 fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
     let Rule { matches, cache, continues, .. } = facts.rule;
-    let mut kinds = Vec::new();
-    if let (Some(digest), Some(kind)) = (facts.digest_kind, matches.kind)
-        && digest != kind
-    {
-        kinds.push(LintKind::DigestOfAnotherKind { digest, kind });
-    }
-    if let (Some(digest), Some(table)) = (&matches.digest, &matches.table)
-        && reads_others(digest, table)
-    {
-        kinds.push(LintKind::DigestOfOtherTables);
-    }
+    let mut kinds = of_digest(facts);
     if matches.client.is_some_and(|net| is_nobody(net.address(), net.prefix())) {
         kinds.push(LintKind::NoClient);
     }
@@ -207,12 +207,34 @@ fn alone(facts: &Facts<'_>) -> Vec<LintKind> {
     }
     kinds.extend(of_actions(facts.rule));
     if kinds.is_empty() && cache.as_ref().is_some_and(|cache| cache.mode != CacheMode::Off) {
-        if let Some(kind) = facts.kind().filter(|kind| *kind != RuleKind::Read) {
+        if let Some(kind) = facts.kind_of_all().filter(|kind| *kind != RuleKind::Read) {
             kinds.push(LintKind::CachesNoRead(kind));
         }
         if matches.command == Some(RuleCommand::Prepare) {
             kinds.push(LintKind::CachesPrepare);
         }
+    }
+    kinds
+}
+
+/// What the statement of `digest` cannot be.
+fn of_digest(facts: &Facts<'_>) -> Vec<LintKind> {
+    let matches = &facts.rule.matches;
+    let mut kinds = Vec::new();
+    if let (Some(digest), Some(kind)) = (facts.kind, matches.kind)
+        && digest != kind
+        // A text that breaks off is of that kind, whatever stands at its front.
+        && kind != RuleKind::Other
+    {
+        kinds.push(LintKind::DigestOfAnotherKind { digest, kind });
+    }
+    if matches.table.as_ref().is_some_and(|table| facts.names_others(table)) {
+        kinds.push(LintKind::DigestOfOtherTables);
+    }
+    if let (Some(word), Some(pattern)) = (facts.first_word(), &matches.pattern)
+        && begins::excludes(pattern, word)
+    {
+        kinds.push(LintKind::DigestAgainstPattern(word));
     }
     kinds
 }
@@ -245,34 +267,6 @@ fn is_nobody(address: IpAddr, prefix: u8) -> bool {
     };
     let mapped = matches!(address, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some() && prefix >= 96);
     mapped || (address.is_unspecified() && prefix == whole) || (address.is_multicast() && prefix >= multicast)
-}
-
-/// Whether `earlier` matches whatever `later` matches, and lets nothing through.
-fn shadows(earlier: &Facts<'_>, later: &Facts<'_>) -> bool {
-    let (a, b) = (&earlier.rule.matches, &later.rule.matches);
-    !earlier.rule.continues
-        && implied(&a.user, &b.user, |a, b| a == b)
-        && implied(&a.schema, &b.schema, |a, b| a.eq_ignore_ascii_case(b))
-        && implied(&a.client, &b.client, |a, b| a.prefix() <= b.prefix() && a.contains(b.address()))
-        && implied(&earlier.digest, &later.digest, |a, b| a == b)
-        && implied(&a.pattern, &b.pattern, |a, b| a == b)
-        && implied(&a.table, &b.table, includes)
-        && implied(&a.kind, &later.kind(), |a, b| a == b)
-        && implied(&a.command, &b.command, |a, b| a == b)
-}
-
-/// Whether what the later rule asks for answers what the earlier one asks for.
-fn implied<T>(earlier: &Option<T>, later: &Option<T>, answers: impl Fn(&T, &T) -> bool) -> bool {
-    match (earlier, later) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(a), Some(b)) => answers(a, b),
-    }
-}
-
-fn includes(wide: &TableMatch, narrow: &TableMatch) -> bool {
-    lower(&wide.name) == lower(&narrow.name)
-        && implied(&wide.schema, &narrow.schema, |a, b| a.eq_ignore_ascii_case(b))
 }
 
 #[cfg(test)]
