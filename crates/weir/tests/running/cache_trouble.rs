@@ -1,6 +1,9 @@
 //! What goes wrong around an answer is nobody's trouble: questions of Weir's own that are refused, clients that take nothing,
 //! errors of what runs behind an answer.
 
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
 use crate::api_kit::*;
 use crate::cache_kit::*;
 use crate::kit::*;
@@ -255,6 +258,119 @@ async fn what_stands_in_for_a_failed_answer_counts_as_a_run() {
             }
         }
     }
+}
+
+/// An answer that was kept in this time, with a TTL and a bound for failures that add up to `bound`.
+struct Old {
+    kept: Range<Instant>,
+    bound: Duration,
+}
+
+impl Old {
+    const READ: &str = "SELECT v FROM t WHERE id=1";
+    const TERMS: &str = "ttl = \"200ms\", stale_if_error = \"4s\"";
+
+    /// Has it kept.
+    async fn keep(client: &mut Client) -> Self {
+        let begin = Instant::now();
+        assert_eq!(row(client, Self::READ).await, "one");
+        // The questions behind it are over.
+        shown(client, "client_id").await;
+        Self { kept: begin..Instant::now(), bound: Duration::from_millis(4200) }
+    }
+
+    /// Asks until it is refused, which is when the bound is reached and not before. Returns the error.
+    async fn outlive(&self, weir: &Weir, client: &mut Client, at: &str) -> ErrPacket {
+        let of = |name| format!("weir_cache_{name}_total{{rule=\"all\"}}");
+        let counted = async || metric(weir, &of("hits")).await + metric(weir, &of("stale_served")).await;
+        let before = counted().await;
+        let mut served = 0.0;
+        let error = until("the bound is reached", async || {
+            let begin = Instant::now();
+            let answer = client.query(Self::READ).await.unwrap();
+            if let Some(error) = answer.err() {
+                assert!(
+                    begin.elapsed() + (begin - self.kept.start) >= self.bound,
+                    "{at}: within the bound: {error:?}"
+                );
+                assert_eq!(answer.rows().count(), 0, "{at}: {answer:?}");
+                return Some(error.clone());
+            }
+            assert!(begin - self.kept.end < self.bound, "{at}: past the bound: {answer:?}");
+            assert_eq!(answer.rows().next(), Some(&b"\x03one"[..]), "{at}: {answer:?}");
+            served += 1.0;
+            None
+        })
+        .await;
+        assert_eq!(counted().await - before, served, "{at}");
+        assert!(metric(weir, &of("stale_served")).await >= 1.0, "{at}: nothing stood in");
+        error
+    }
+
+    /// Others are refused it likewise, and nothing is counted as served.
+    async fn is_over(weir: &Weir, other: &mut Client, expected: &ErrPacket, at: &str) {
+        let stale = "weir_cache_stale_served_total{rule=\"all\"}";
+        let before = metric(weir, stale).await;
+        let answer = other.query(Self::READ).await.unwrap();
+        let error = answer.err().unwrap_or_else(|| panic!("{at}: {answer:?}"));
+        assert_eq!((error.code, &error.state), (expected.code, &expected.state), "{at}");
+        assert_eq!(metric(weir, stale).await, before, "{at}");
+    }
+}
+
+#[tokio::test]
+async fn past_its_bound_no_answer_stands_in_for_the_error_of_a_locked_table() {
+    let rules = &ALL.replace("ttl = \"1h\"", Old::TERMS);
+    let run = async |flavor: Flavor, server: &Server, mode: &str, name: &str| {
+        let at = &format!("{flavor:?} {mode}");
+        table(server, name).await;
+        let weir = sharing(server, 4, mode, rules);
+        let [mut client, mut other] = clients(&weir, name).await;
+        for client in [&mut client, &mut other] {
+            client.run("SET lock_wait_timeout=1").await.unwrap();
+        }
+        let old = Old::keep(&mut client).await;
+        let mut admin = app(server.addr()).database(name).connect().await.unwrap();
+        admin.run("LOCK TABLES t WRITE").await.unwrap();
+        let error = old.outlive(&weir, &mut client, at).await;
+        // As the server says it.
+        assert_eq!((error.code, error.state.as_str()), (1205, "HY000"), "{at}: {error:?}");
+        Old::is_over(&weir, &mut other, &error, at).await;
+        admin.run("UPDATE t SET v='after'").await.unwrap();
+        admin.run("UNLOCK TABLES").await.unwrap();
+        assert_eq!(value(&mut client, 1).await, "after", "{at}");
+    };
+    let [(mariadb, one), (mysql, two)] = &both();
+    // Each takes as long as the bound.
+    tokio::join!(
+        run(*mariadb, one, MODES[0], "ca_bound_over_t"),
+        run(*mariadb, one, MODES[1], "ca_bound_over_s"),
+        run(*mysql, two, MODES[0], "ca_bound_over_t"),
+        run(*mysql, two, MODES[1], "ca_bound_over_s"),
+    );
+}
+
+#[tokio::test]
+async fn past_its_bound_no_answer_stands_in_for_a_server_that_is_gone() {
+    let rules = &ALL.replace("ttl = \"1h\"", Old::TERMS);
+    let run = async |flavor: Flavor| {
+        let at = &format!("{flavor:?}");
+        let mut server = Server::start(flavor).unwrap();
+        // What it has written must outlast its end.
+        change(&server, "SET GLOBAL innodb_flush_log_at_trx_commit = 1").await;
+        table(&server, "ca_bound_gone").await;
+        let weir = sharing(&server, 4, "", &format!("[auth]\nrevalidate = \"1h\"\n{rules}"));
+        let [mut client, mut other] = clients(&weir, "ca_bound_gone").await;
+        let old = Old::keep(&mut client).await;
+        server.kill9().unwrap();
+        let error = old.outlive(&weir, &mut client, at).await;
+        assert_eq!((error.code, error.state.as_str()), (1429, "HY000"), "{at}: {error:?}");
+        Old::is_over(&weir, &mut other, &error, at).await;
+        server.restart().unwrap();
+        change(&server, "UPDATE ca_bound_gone.t SET v='after'").await;
+        assert_eq!(value(&mut client, 1).await, "after", "{at}");
+    };
+    tokio::join!(run(Flavor::MariaDb), run(Flavor::MySql));
 }
 
 /// The KILL of a statement beyond its time meets nothing any more when the connection is gone.
