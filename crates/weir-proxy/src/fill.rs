@@ -193,7 +193,7 @@ impl Session {
             return Err(why);
         }
         let (flags, ok) = (self.walker.status(), self.walker.ok());
-        if flags & status::MORE_RESULTS_EXISTS != 0 {
+        if self.walker.several() {
             return Err(Refusal::MoreResults);
         }
         let sharing = self.sharing.as_ref().ok_or(Refusal::SessionUnknown)?;

@@ -96,6 +96,8 @@ pub struct Walker {
     /// That packet ended rows.
     ended_rows: bool,
     warned: bool,
+    /// Another result of the answer has followed, or will.
+    several: bool,
     /// Columns of the first rows of the answer.
     columns: Option<u64>,
     /// How many of them the client knows of.
@@ -130,6 +132,7 @@ impl Walker {
             ok: OkHead::default(),
             ended_rows: false,
             warned: false,
+            several: false,
             columns: None,
             expected: None,
             marks: Vec::new(),
@@ -165,9 +168,8 @@ impl Walker {
         self.ending = None;
         self.local_infile_allowed = false;
         self.begun = false;
-        self.error = None;
-        self.rows = 0;
-        (self.ok, self.ended_rows, self.warned) = (OkHead::default(), false, false);
+        (self.error, self.rows) = (None, 0);
+        (self.ok, self.ended_rows, self.warned, self.several) = (OkHead::default(), false, false, false);
         (self.columns, self.expected) = (None, None);
         self.marks.clear();
         self.prepared = None;
@@ -205,6 +207,11 @@ impl Walker {
     /// Whether any result of the current answer came with warnings.
     pub fn warned(&self) -> bool {
         self.warned
+    }
+
+    /// Whether the current answer has more than one result. The flags of its last packet no longer say so.
+    pub fn several(&self) -> bool {
+        self.several
     }
 
     /// The client knows of so many columns of the answer that has just begun. If there are others, [`Self::take_marks`] says
@@ -461,6 +468,7 @@ impl Walker {
 
     fn end_result(&mut self) {
         if self.status & status::MORE_RESULTS_EXISTS != 0 {
+            self.several = true;
             self.state = State::First;
         } else {
             self.ending = Some(Event::Done);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{all_modes, both, in_charset, mariadb, mysql};
 use crate::words::WordId;
-use crate::{CharsetClass, Facts, Pin, PinSet};
+use crate::{CharsetClass, Facts, Pin, PinSet, RowsFound};
 use proptest::prelude::*;
 use weir_model::ServerFamily;
 
@@ -255,6 +255,29 @@ fn class_or_keyword(word: &[u8], mode: LexMode) -> bool {
     let is_keyword =
         crate::Keyword::of(word).is_some() || crate::functions::stands_before_paren(WordId::of(word));
     is_keyword || crate::functions::is_harmless(WordId::of(word), mode) || functions::class(word).is_some()
+}
+
+/// Where a text may be warned of for SQL_CALC_FOUND_ROWS, the rows found are asked for. A proxy that keeps answers with that warning counts
+/// on both, and refuses as `found_rows` what has one alone, which no server can bring about.
+#[test]
+fn wherever_the_option_stands_the_rows_found_are_not_taken_for_those_sent() {
+    let mut met = 0;
+    for (modes, sql, _) in cases() {
+        for (at, _) in sql.match_indices(' ') {
+            for option in [" SQL_CALC_FOUND_ROWS", " /*!50000 sql_calc_found_rows */", ".sql_calc_found_rows"]
+            {
+                let sql = format!("{}{option}{}", &sql[..at], &sql[at..]);
+                for mode in &modes {
+                    if read_facts(sql.as_bytes(), *mode).found_rows {
+                        met += 1;
+                        let facts = Facts::of(sql.as_bytes(), *mode, true);
+                        assert_ne!(facts.rows_found, RowsFound::AsSent, "{sql}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(met > 1000, "{met}");
 }
 
 proptest! {

@@ -83,7 +83,7 @@ fn p4_a_row_that_starts_with_a_long_value_is_no_end() {
         row.extend_from_slice(b"\x01y");
         let bytes = stream(&result(flags, &[row, b"\x01a\x01b".to_vec()], 2));
         let (n, event, walker) = walk_all(flags, Shape::Query, &bytes);
-        assert_eq!((n, event, walker.rows()), (bytes.len(), Event::Done, 2));
+        assert_eq!((n, event, walker.rows(), walker.several()), (bytes.len(), Event::Done, 2, false));
     }
 }
 
@@ -96,8 +96,10 @@ fn p33_results_are_walked_until_none_is_announced() {
         payloads.extend(result(flags, &[], more));
         payloads.push(ok_payload(2));
         let bytes = stream(&payloads);
-        let (n, event, _) = walk_all(flags, Shape::Query, &bytes);
-        assert_eq!((n, event), (bytes.len(), Event::Done));
+        let (n, event, mut walker) = walk_all(flags, Shape::Query, &bytes);
+        assert_eq!((n, event, walker.several()), (bytes.len(), Event::Done, true));
+        walker.begin(Shape::Query);
+        assert!(!walker.several(), "it is of the answer before");
     }
 }
 

@@ -18,6 +18,7 @@ mod cache_forms;
 mod cache_hints;
 mod cache_kit;
 mod cache_refusals;
+mod cache_refusals_told;
 mod cache_trouble;
 mod cache_vary;
 mod cache_wipes;
