@@ -17,6 +17,7 @@ mod cache_flights;
 mod cache_forms;
 mod cache_hints;
 mod cache_kit;
+mod cache_metrics;
 mod cache_refusals;
 mod cache_refusals_told;
 mod cache_trouble;

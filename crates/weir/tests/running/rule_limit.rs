@@ -217,3 +217,55 @@ async fn a_rate_counts_hits_of_the_cache_and_a_place_is_not_needed_for_them() {
         }
     }
 }
+
+/// As often as it was driven, at `/metrics` as in the API.
+#[tokio::test]
+async fn what_waited_and_what_was_refused_is_counted_alike_in_metrics_and_the_api() {
+    let few = "[[rule]]\nname = \"few\"\nmatch = { pattern = \"RATED\" }\nlimit = { rate = \"3/h\" }\n";
+    for (flavor, server) in both() {
+        let name = "rule_limit10";
+        database(&server, name, &[]).await;
+        for mode in MODES {
+            let weir = weir_of(&server, mode, &format!("{ONE}{few}"));
+            let counted = async |rule: &str, matched: u64, waited: u64, rejected: u64| {
+                let at = format!("{flavor:?} {mode} {rule}");
+                let told = told_json(&weir, &["rules", "show", rule]);
+                let told = [&told["hits"], &told["done"]["waited"], &told["done"]["rejected"]];
+                assert_eq!(told, [matched, waited, rejected], "{at}");
+                for (what, expected) in [("hits", matched), ("waited", waited), ("rejected", rejected)] {
+                    assert_eq!(count(&weir, what, rule).await, expected as f64, "{at}: {what}");
+                }
+            };
+            let mut holder = app(server.addr()).connect().await.unwrap();
+            row(&mut holder, &format!("SELECT GET_LOCK('{name}', 60)")).await;
+            let mut running = clients::<3>(&weir, name).await;
+            for (n, client) in running.iter_mut().enumerate() {
+                client.send(command::QUERY, HOLD.replace("DB", name).as_bytes()).await.unwrap();
+                match n {
+                    0 => {
+                        until("it has its place", async || {
+                            (count(&weir, "hits", "one").await == 1.0).then_some(())
+                        })
+                        .await;
+                    }
+                    n => waited(&weir, "one", n as f64).await,
+                }
+            }
+            row(&mut holder, &format!("SELECT RELEASE_LOCK('{name}')")).await;
+            for client in &mut running {
+                assert_eq!(client.receive(command::QUERY).await.unwrap().err(), None, "{flavor:?} {mode}");
+            }
+            counted("one", 3, 2, 0).await;
+            let [mut client, ..] = running;
+            for n in 0..5 {
+                let answer = client.query("SELECT 'RATED'").await.unwrap();
+                match n {
+                    0..3 => assert_eq!(answer.err(), None, "{flavor:?} {mode}"),
+                    _ => refused(&answer, "few"),
+                }
+            }
+            counted("few", 5, 0, 2).await;
+            counted("one", 3, 2, 0).await;
+        }
+    }
+}
