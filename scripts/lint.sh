@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 # Each script that takes words says how it is called, and begins nothing where it is asked for what it does not know.
 usages() {
   local script word status bad=0
-  for script in advise bench demo deps dist experiments get-mysql schemathesis wordpress; do
+  for script in advise bench demo deps digests dist experiments get-mysql schemathesis wordpress; do
     timeout 10 "scripts/$script.sh" --help | grep -q "$script.sh\|weir-bench" || { echo "$script.sh --help does not say how it is called"; bad=1; }
     [ "$script" = get-mysql ] || for word in no-such-word "stop it"; do
       status=0

@@ -53,6 +53,7 @@ drivers mysql
 for family in mariadb mysql; do
   WEIR_BIN=$built/weir WORDPRESS_POSTS=60 stage "pages of WordPress, $family" scripts/wordpress.sh --family "$family" --compare
 done
+DIGESTS_BIN=$built/digests stage "digests against the server's" scripts/digests.sh
 WEIR_BIN=$built/weir stage "the API against its document" scripts/schemathesis.sh
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 15 --seed 1

@@ -13,6 +13,7 @@ helped "$@"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/throwaway.sh
 . scripts/again.sh
+. scripts/unpack.sh
 
 family=mariadb measures=yes
 while [ $# -gt 0 ]; do
@@ -57,30 +58,14 @@ main() {
 step() { printf '\n==> %s\n' "$*"; }
 say() { printf '      %s\n' "$*"; }
 
-# Unpacked beside the system: the package itself would install a web server.
 get_packages() {
   scripts/deps.sh
   [ "$family" = mariadb ] || scripts/get-mysql.sh
   tests/drivers/setup php
-  [ -f "$root/complete" ] || unpack
+  # Beside the system: the package itself would install a web server.
+  unpack "$root" "${packages[@]}" || die "the packages cannot be unpacked" "$root.log"
   cp scripts/wordpress/wp-config.php "$blog/"
 }
-
-unpack() {
-  rm -rf "$root"
-  mkdir -p "$root/packages"
-  download || thrice download_anew || die "the packages cannot be downloaded" "$home/download.log"
-  local package
-  for package in "$root"/packages/*.deb; do dpkg-deb -x "$package" "$root"; done
-  rm -r "$root/packages"
-  touch "$root/complete"
-}
-
-download() { (cd "$root/packages" && apt-get download -qq "${packages[@]}") >"$home/download.log" 2>&1; }
-
-download_anew() { as_root apt-get update -qq && download; }
-
-as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # ---- the server -----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::differential::rng::Rng;
+
 /// Where the distribution's packages put tests of the servers (`mariadb-test-data`, `mysql-testsuite`), WordPress,
 /// sysbench and Python's libraries.
 pub const PLACES: [&str; 6] = [
@@ -165,6 +167,21 @@ fn add(statement: &[u8], statements: &mut BTreeSet<Vec<u8>>) {
     if begins_statement(statement) && is_plain && std::str::from_utf8(statement).is_ok() {
         statements.insert(statement.to_vec());
     }
+}
+
+/// So many of them, in their order: one of each stretch of the list, chosen by chance.
+pub fn spread(statements: Vec<Vec<u8>>, most: usize, seed: u64) -> Vec<Vec<u8>> {
+    let (all, mut rng) = (statements.len(), Rng::new(seed, 0));
+    if most >= all {
+        return statements;
+    }
+    let chosen: BTreeSet<usize> = (0..most)
+        .map(|n| {
+            let (begin, end) = (n * all / most, (n + 1) * all / most);
+            begin + rng.below(end - begin)
+        })
+        .collect();
+    statements.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)).map(|(_, text)| text).collect()
 }
 
 #[cfg(test)]
