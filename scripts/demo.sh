@@ -6,7 +6,8 @@
 # Usage: scripts/demo.sh        run, then clean up (KEEP=1 leaves the server and a Weir running)
 #        scripts/demo.sh stop   end what KEEP=1 left running
 # WEIR_BIN=FILE is a Weir that is built already. DEMO_SECONDS=5 is how long each of the thirteen measurements takes; DEMO_PORT=6033 is where
-# Weir listens. Two demos of one folder cannot run at a time: one that is left running is ended by the next.
+# Weir listens; DEMO_HOME=.cache/demo is the folder of all its files. Two demos of one folder cannot run at a time: one that is left running
+# is ended by the next.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 helped "$@"
@@ -20,7 +21,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 other_token=${WEIR_TOKEN-}
 unset WEIR_TOKEN
 
-home=$PWD/.cache/demo
+home=$(realpath -m "${DEMO_HOME:-.cache/demo}")
 weir=${WEIR_BIN:-target/release/weir}
 seconds=${DEMO_SECONDS:-5}
 user=demo password=demo schema=demo
@@ -185,6 +186,7 @@ measure_cached() {
   printf '%8s/s\n' "$(digits "${cached%% *}")"
   more=()
   cached_direct=${direct##* } cached_with=${cached##* } cached_hits=$(hit_ratio "$before" "$(cache_counts)")
+  [ "$cached_hits" != 0% ] || die "the rule has answered nothing" "$home/weir.log"
   cached_rows=("directly|$direct|-" "through Weir, sharing connections|$through|-" "the same with the rule|$cached|$cached_hits")
 }
 

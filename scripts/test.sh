@@ -7,6 +7,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 # What failed says where; a backtrace of the test runner only pushes it out of the part of a long log that is kept.
 export RUST_BACKTRACE=0
 
+# All of them on one server, as short as they can be: that they work is asked, and not how fast.
+experiments() {
+  # It goes with the other files of this run.
+  local folder=$stages_folder/experiments
+  "$built/weir-bench" experiments --servers mariadb --threads 4 --seconds 1 --warmup 1 --tables 1 --rows 200 --point-tables 1 \
+    --point-rows 200 --weir "$built/weir" --dir "$folder" || return
+  [ -s "$folder/report.html" ] || { echo "FAILED: no report was written"; return 1; }
+}
+
 needed "packages" scripts/deps.sh
 needed "MySQL" scripts/get-mysql.sh
 # Everything is built once, with the same features; `cargo run` would build parts of it with others again.
@@ -55,6 +64,8 @@ for family in mariadb mysql; do
 done
 DIGESTS_BIN=$built/digests stage "digests against the server's" scripts/digests.sh
 WEIR_BIN=$built/weir stage "the API against its document" scripts/schemathesis.sh
+KEEP= WEIR_BIN=$built/weir DEMO_SECONDS=3 DEMO_HOME=.cache/test/demo stage "demo" scripts/demo.sh
+stage "experiments" experiments
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 15 --seed 1
 joined
