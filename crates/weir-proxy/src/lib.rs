@@ -87,6 +87,9 @@ mod wish;
 mod worker;
 mod writes;
 
+#[cfg(test)]
+mod allocations;
+
 pub use accept::Accepted;
 pub use acceptor::Listener;
 pub use analytics::Digests;

@@ -4,6 +4,7 @@
 //! This crate must not be used by anything that ships. The client shares no code with `weir-wire`, so that
 //! each can find the other's mistakes.
 
+pub mod allocations;
 pub mod cachemodel;
 pub mod cacherace;
 pub mod certs;
