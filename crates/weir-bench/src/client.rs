@@ -49,10 +49,7 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(SILENCE))?;
         let mut client = Self { stream, buffer: vec![0; room.max(1024)], pending: 0..0, received: 0 };
-        let greeting = client.packet()?;
-        // As client libraries do: with what the server names, if it is known.
-        let plugin = if greeting.windows(SHA2.len()).any(|at| at == SHA2.as_bytes()) { SHA2 } else { NATIVE };
-        let packet = login_packet(login, plugin, &scramble_of(greeting)?);
+        let packet = self::login(login, client.packet()?)?;
         client.send(1, &packet)?;
         client.finish_login(login).with_context(|| format!("login as {} at {address}", login.user))?;
         Ok(client)
@@ -60,24 +57,10 @@ impl Client {
 
     fn finish_login(&mut self, login: Login) -> Result<()> {
         loop {
-            let packet = self.packet()?;
-            match packet.first() {
-                Some(0) => return Ok(()),
-                Some(0xFE) => {
-                    let mut fields = packet.get(1..).unwrap_or_default().split(|byte| *byte == 0);
-                    let plugin = fields.next().unwrap_or_default();
-                    let known = [NATIVE, SHA2].into_iter().find(|known| plugin == known.as_bytes());
-                    let known =
-                        known.with_context(|| format!("asked for {}", String::from_utf8_lossy(plugin)))?;
-                    let start = 2 + known.len();
-                    let scramble = packet.get(start..start + 20).context("auth switch without a scramble")?;
-                    let proof = proof(known, login.password, scramble);
-                    self.send(3, &proof)?;
-                }
-                // The server remembers the account: OK follows.
-                Some(1) if packet == [1, 3] => {}
-                Some(1) => bail!("the server has forgotten the account, and wants the password itself"),
-                _ => bail!("{}", error_text(packet)),
+            match judge_login(login, self.packet()?)? {
+                Verdict::In => return Ok(()),
+                Verdict::Prove(proof) => self.send(3, &proof)?,
+                Verdict::Wait => {}
             }
         }
     }
@@ -213,11 +196,7 @@ impl Client {
     }
 
     fn send(&mut self, sequence: u8, payload: &[u8]) -> Result<()> {
-        let mut packet = u32::try_from(payload.len())?.to_le_bytes().to_vec();
-        ensure!(payload.len() < 0xFF_FFFF, "this client does not split packets");
-        packet[3] = sequence;
-        packet.extend_from_slice(payload);
-        Ok(self.stream.write_all(&packet)?)
+        Ok(self.stream.write_all(&framed(sequence, payload)?)?)
     }
 
     /// The payload of the next packet.
@@ -252,7 +231,52 @@ impl Client {
     }
 }
 
-fn is_eof(packet: &[u8]) -> bool {
+/// What a packet of the server means to who logs in.
+pub(crate) enum Verdict {
+    In,
+    /// This proves it in another way.
+    Prove(Vec<u8>),
+    /// More follows.
+    Wait,
+}
+
+/// What to answer to the greeting, as client libraries do: with the plugin that the server names, if it is known.
+pub(crate) fn login(login: Login, greeting: &[u8]) -> Result<Vec<u8>> {
+    let plugin = if greeting.windows(SHA2.len()).any(|at| at == SHA2.as_bytes()) { SHA2 } else { NATIVE };
+    Ok(login_packet(login, plugin, &scramble_of(greeting)?))
+}
+
+/// Reads what the server says to a login.
+pub(crate) fn judge_login(login: Login, packet: &[u8]) -> Result<Verdict> {
+    match packet.first() {
+        Some(0) => Ok(Verdict::In),
+        Some(0xFE) => {
+            let mut fields = packet.get(1..).unwrap_or_default().split(|byte| *byte == 0);
+            let plugin = fields.next().unwrap_or_default();
+            let known = [NATIVE, SHA2].into_iter().find(|known| plugin == known.as_bytes());
+            let known = known.with_context(|| format!("asked for {}", String::from_utf8_lossy(plugin)))?;
+            let start = 2 + known.len();
+            let scramble = packet.get(start..start + 20).context("auth switch without a scramble")?;
+            Ok(Verdict::Prove(proof(known, login.password, scramble)))
+        }
+        // The server remembers the account: OK follows.
+        Some(1) if packet == [1, 3] => Ok(Verdict::Wait),
+        Some(1) => bail!("the server has forgotten the account, and wants the password itself"),
+        _ => bail!("{}", error_text(packet)),
+    }
+}
+
+/// A packet with its header.
+pub(crate) fn framed(sequence: u8, payload: &[u8]) -> Result<Vec<u8>> {
+    ensure!(payload.len() < 0xFF_FFFF, "this client does not split packets");
+    let size = u32::try_from(payload.len())?.to_le_bytes();
+    let mut packet = Vec::with_capacity(4 + payload.len());
+    packet.extend_from_slice(&[size[0], size[1], size[2], sequence]);
+    packet.extend_from_slice(payload);
+    Ok(packet)
+}
+
+pub(crate) fn is_eof(packet: &[u8]) -> bool {
     packet.len() < 9 && packet.first() == Some(&0xFE)
 }
 
@@ -301,7 +325,7 @@ fn proof(plugin: &str, password: &str, scramble: &[u8]) -> Vec<u8> {
     once.as_ref().iter().zip(mask.as_ref()).map(|(a, b)| a ^ b).collect()
 }
 
-fn error_text(packet: &[u8]) -> String {
+pub(crate) fn error_text(packet: &[u8]) -> String {
     match packet {
         [0xFF, low, high, text @ ..] => {
             format!("error {}: {}", u16::from_le_bytes([*low, *high]), String::from_utf8_lossy(text))

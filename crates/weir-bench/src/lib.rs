@@ -9,6 +9,7 @@
 pub mod advise;
 pub mod among;
 pub mod analytics;
+pub mod bare;
 pub mod cached;
 pub mod client;
 pub mod connect;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use weir_bench::report::{self, Setting};
 use weir_bench::run::{self, Plan};
-use weir_bench::{advise, count, experiments, hot, relay, rig};
+use weir_bench::{advise, bare, count, experiments, hot, relay, rig};
 
 #[derive(Parser)]
 #[command(name = "weir-bench", about = "Measures Weir against a direct connection, HAProxy and a bare relay")]
@@ -32,6 +32,12 @@ enum Verb {
         /// Move bytes with epoll even where the kernel allows io_uring
         #[arg(long)]
         epoll: bool,
+    },
+    /// Answer MySQL clients from memory, knowing nothing: the least that a server can cost
+    Bare {
+        /// Address to accept connections at
+        #[arg(long, value_name = "HOST:PORT")]
+        listen: SocketAddr,
     },
     /// Repeat the published experiments E1, E2 and E4, and write a report with graphs
     Experiments(Box<experiments::options::Args>),
@@ -80,6 +86,7 @@ fn main() -> Result<()> {
         Verb::Relay { listen, backend, epoll } => {
             relay::run(listen, backend, epoll).with_context(|| format!("relay from {listen} to {backend}"))
         }
+        Verb::Bare { listen } => bare::run(listen).with_context(|| format!("a bare server at {listen}")),
         Verb::Experiments(args) => {
             let weir = weir_binary(args.weir.as_ref());
             let complete = experiments::run(&args, &weir, version(&weir)?)?;

@@ -73,11 +73,18 @@ pub fn json(setting: &Setting, readings: &Readings) -> Result<String> {
 }
 
 /// The targets of the rows about passing through, with what each of them is divided by.
-const PASSING: ([Target; 6], [(Target, Target); 6]) = {
-    use Target::{Ample, Direct, Haproxy, Relay, Shared, Weir};
-    let ratios =
-        [(Weir, Direct), (Weir, Haproxy), (Weir, Relay), (Shared, Direct), (Shared, Weir), (Ample, Weir)];
-    ([Direct, Haproxy, Relay, Weir, Shared, Ample], ratios)
+const PASSING: ([Target; 7], [(Target, Target); 7]) = {
+    use Target::{Ample, Bare, Direct, Haproxy, Relay, Shared, Weir};
+    let ratios = [
+        (Weir, Direct),
+        (Weir, Haproxy),
+        (Weir, Relay),
+        (Shared, Direct),
+        (Shared, Weir),
+        (Ample, Weir),
+        (Bare, Direct),
+    ];
+    ([Direct, Haproxy, Relay, Weir, Shared, Ample, Bare], ratios)
 };
 /// Those of the rows about the cache.
 const CACHED: ([Target; 4], [(Target, Target); 3]) = {

@@ -73,6 +73,7 @@ impl Rig {
         rig.add_weir(weir, Target::Weir, MAX_CONNECTIONS)?;
         rig.add_weir(weir, Target::Shared, SHARED_CONNECTIONS)?;
         rig.add_weir(weir, Target::Ample, AMPLE_CONNECTIONS)?;
+        rig.add_bare()?;
         Ok(rig)
     }
 
@@ -105,6 +106,7 @@ impl Rig {
         let mut rig = Self::of(Server::builder(Flavor::MySql).max_connections(MAX_CONNECTIONS).start()?)?;
         rig.add_weir(weir, Target::Weir, MAX_CONNECTIONS)?;
         rig.add_weir(weir, Target::Shared, SHARED_CONNECTIONS)?;
+        rig.add_bare()?;
         Ok(rig)
     }
 
@@ -188,6 +190,13 @@ impl Rig {
         command.arg("relay").arg("--listen").arg(address.to_string());
         command.arg("--backend").arg(self.server.addr().to_string());
         self.add(Target::Relay, address, command)
+    }
+
+    fn add_bare(&mut self) -> Result<()> {
+        let address = self.free_address()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("bare").arg("--listen").arg(address.to_string());
+        self.add(Target::Bare, address, command)
     }
 
     /// It keeps nothing on disk.

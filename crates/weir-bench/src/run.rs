@@ -126,6 +126,9 @@ impl Run<'_> {
 
     fn round(&mut self, rig: &Rig, round: u32) -> Result<()> {
         let mut endpoints = by_turns(rig.endpoints(), round);
+        let all = endpoints.clone();
+        // It answers nothing but what a connection's cost is measured with.
+        endpoints.retain(|endpoint| endpoint.target != Target::Bare);
         for work in Work::ALL {
             if self.wants(work.key()) {
                 for threads in self.threads(work) {
@@ -136,7 +139,8 @@ impl Run<'_> {
         // How many connections there are makes no difference to the others.
         endpoints.retain(|endpoint| endpoint.target != Target::Ample);
         if self.wants("connect") {
-            self.connect(connect::ROW, &endpoints, round)?;
+            let all: Vec<_> = all.into_iter().filter(|endpoint| endpoint.target != Target::Ample).collect();
+            self.connect(connect::ROW, &all, round)?;
         }
         if self.wants("latency") {
             self.latency(&endpoints, round)?;

@@ -24,6 +24,8 @@ pub enum Target {
     Cached,
     /// A redis server of the distribution.
     Redis,
+    /// Nothing but answers from memory, see [`crate::bare`].
+    Bare,
 }
 
 /// Server connections of [`Target::Shared`], where a row names no other number.
@@ -33,7 +35,7 @@ pub const AMPLE_CONNECTIONS: u32 = 300;
 
 impl Target {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Direct,
         Self::Haproxy,
         Self::Relay,
@@ -42,6 +44,7 @@ impl Target {
         Self::Ample,
         Self::Cached,
         Self::Redis,
+        Self::Bare,
     ];
 
     /// The word for it in the report.
@@ -56,6 +59,7 @@ impl Target {
             Self::Ample => "shared, ample",
             Self::Cached => "weir cached",
             Self::Redis => "redis",
+            Self::Bare => "bare server",
         }
     }
 }
