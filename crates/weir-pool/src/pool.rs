@@ -20,17 +20,11 @@ pub use state::{FEW, Grant, LOOK_EVERY, Need, PoolLimits};
 /// The connections of one server. `K` tells accounts (and what else must be equal to share a connection) apart.
 #[derive(Debug)]
 pub struct Pool<K, C> {
-    state: Mutex<State<K, C, Wakeup<K, C>>>,
+    state: Mutex<State<K, C, Wakeup<C>>>,
 }
 
-/// How a waiter is reached, and what to give back if it has left meanwhile.
-#[derive(Debug)]
-struct Wakeup<K, C> {
-    sender: oneshot::Sender<Grant<C>>,
-    key: K,
-    need: Need,
-    worker: usize,
-}
+/// How a waiter is reached.
+type Wakeup<C> = oneshot::Sender<Grant<C>>;
 
 /// What a checkout comes to.
 #[derive(Debug)]
@@ -68,7 +62,7 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
         let checkout = self.state.lock().checkout(key, need, worker, now, || {
             let (sender, receive) = oneshot::channel();
             receiver = Some(receive);
-            Wakeup { sender, key: key.clone(), need, worker }
+            sender
         });
         match (checkout, receiver) {
             (Checkout::Idle(connection), _) => Found::Now(Grant::Idle(connection)),
@@ -157,14 +151,15 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
     }
 
     /// Wakes who is served, and whoever can be served after that.
-    fn deliver(&self, first: Option<Wake<C, Wakeup<K, C>>>, now: Instant) {
+    fn deliver(&self, first: Option<Wake<K, C, Wakeup<C>>>, now: Instant) {
         let mut wake = first;
-        while let Some((Wakeup { sender, key, need, worker }, grant)) = wake {
+        while let Some(Wake { waiter, key, need, worker, grant, mut more }) = wake {
             // The waiter may have left after it was taken out of the queue.
-            if let Err(grant) = sender.send(grant) {
+            if let Err(grant) = waiter.send(grant) {
                 drop(self.give_back(key, need, worker, grant, now));
+                more = true;
             }
-            wake = self.state.lock().next(now);
+            wake = if more { self.state.lock().next(now) } else { None };
         }
     }
 

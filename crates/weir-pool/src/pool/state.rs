@@ -15,8 +15,10 @@
 //! Whether there should be more than few is judged every [`LOOK_EVERY`] by [`State::tick`] ([`growth`]).
 
 mod growth;
+mod line;
 
 use growth::Growth;
+use line::{At, Lines, Waiter};
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
@@ -82,16 +84,6 @@ struct Idle<C> {
     until: Instant,
 }
 
-#[derive(Debug)]
-struct Waiter<K, W> {
-    ticket: Ticket,
-    key: K,
-    need: Need,
-    worker: usize,
-    since: Instant,
-    wake: W,
-}
-
 /// Connections that are not kept by a session, below which one more is opened as soon as a statement finds none idle. A server
 /// that answers quickly is kept busy by as many.
 pub const FEW: u32 = 8;
@@ -122,13 +114,22 @@ pub struct State<K, C, W> {
     /// not be feared where each is an account of the server with a connection open.
     idle: HashMap<K, Vec<VecDeque<Idle<C>>>, foldhash::quality::FixedState>,
     workers: usize,
-    waiting: VecDeque<Waiter<K, W>>,
-    next_ticket: u64,
+    waiting: Lines<K, W>,
     growth: Growth,
 }
 
 /// A waiter and what it gets.
-pub type Wake<C, W> = (W, Grant<C>);
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wake<K, C, W> {
+    pub waiter: W,
+    /// What it waited for, and where.
+    pub key: K,
+    pub need: Need,
+    pub worker: usize,
+    pub grant: Grant<C>,
+    /// Somebody else may be served as well: [`State::next`] tells.
+    pub more: bool,
+}
 
 impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
     pub fn new(limits: PoolLimits, workers: usize) -> Self {
@@ -140,8 +141,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
             idle_count: 0,
             idle: HashMap::default(),
             workers: workers.max(1),
-            waiting: VecDeque::new(),
-            next_ticket: 0,
+            waiting: Lines::new(workers.max(1)),
             growth: Growth::default(),
         }
     }
@@ -156,7 +156,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         now: Instant,
         wake: impl FnOnce() -> W,
     ) -> Checkout<C> {
-        let may = need == Need::Statement || self.pinned < self.limits.max_pinned;
+        let may = need == Need::Statement || self.has_room();
         // Whoever came before goes first; only those are passed who wait for a place to pin, or for another account's connection.
         let before = |w: &Waiter<K, W>| w.need == Need::Statement || need == Need::Pin;
         // One that pins may let another be opened, for which nobody would look here.
@@ -179,10 +179,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         if self.waiting.len() >= self.limits.max_waiting {
             return Checkout::Refused;
         }
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        self.waiting.push_back(Waiter { ticket, key: key.clone(), need, worker, since: now, wake: wake() });
-        Checkout::Wait(ticket)
+        Checkout::Wait(self.waiting.push(key.clone(), need, worker, now, wake()))
     }
 
     /// A connection comes back in order; `until` is when it must not be used any longer.
@@ -193,11 +190,16 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         worker: usize,
         now: Instant,
         until: Instant,
-    ) -> Returned<C, W> {
+    ) -> Returned<K, C, W> {
         if self.open > self.limits.max || until <= now {
             self.open = self.open.saturating_sub(1);
             return Returned { close: Some(connection), wake: self.next(now) };
         }
+        self.growth.returned();
+        let connection = match self.hand_over(key, connection, worker) {
+            Ok(wake) => return Returned { close: None, wake: Some(wake) },
+            Err(connection) => connection,
+        };
         let workers = self.workers;
         let shelf = worker.min(workers - 1);
         let idle = Idle { connection, since: now, until };
@@ -210,18 +212,55 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
             }
         }
         self.idle_count += 1;
-        self.growth.returned();
         Returned { close: None, wake: self.next_on(Some(worker), now) }
     }
 
+    /// Gives a connection that came back to whoever is next, if no other is idle and that one waits for a connection of this account: as if
+    /// it had lain idle for a moment.
+    fn hand_over(&mut self, key: &K, connection: C, worker: usize) -> Result<Wake<K, C, W>, C> {
+        let room = self.has_room();
+        let next = match self.idle_count {
+            0 => self.waiting.first_on(Some(worker), |waiter| waiter.may_go(room)),
+            _ => None,
+        };
+        let next = next.filter(|at| self.waiting.get(*at).key == *key);
+        match next.and_then(|at| self.waiting.remove(at)) {
+            Some(waiter) => Ok(self.served(waiter, Grant::Idle(connection))),
+            None => Err(connection),
+        }
+    }
+
+    fn served(&mut self, waiter: Waiter<K, W>, grant: Grant<C>) -> Wake<K, C, W> {
+        if waiter.need == Need::Pin {
+            self.pinned += 1;
+        }
+        let Waiter { key, need, worker, wake, .. } = waiter;
+        Wake { waiter: wake, key, need, worker, grant, more: self.may_serve() }
+    }
+
+    /// Whether somebody waits, and there may be something for somebody.
+    fn may_serve(&self) -> bool {
+        self.waiting.len() > 0 && (self.idle_count > 0 || self.may_open())
+    }
+
+    fn may_open(&self) -> bool {
+        let room = self.open < self.limits.max && self.opening < OPENING_MAX;
+        room && (self.open < self.pinned.saturating_add(FEW) || self.growth.allows())
+    }
+
+    /// Whether one more session may keep a connection.
+    fn has_room(&self) -> bool {
+        self.pinned < self.limits.max_pinned
+    }
+
     /// A connection that was to be opened is open, or cannot be: then [`Self::closed`] comes next.
-    pub fn opened(&mut self, now: Instant) -> Option<Wake<C, W>> {
+    pub fn opened(&mut self, now: Instant) -> Option<Wake<K, C, W>> {
         self.opening = self.opening.saturating_sub(1);
         self.next(now)
     }
 
     /// A connection has ended, or a right to open one was not used.
-    pub fn closed(&mut self, now: Instant) -> Option<Wake<C, W>> {
+    pub fn closed(&mut self, now: Instant) -> Option<Wake<K, C, W>> {
         self.open = self.open.saturating_sub(1);
         self.next(now)
     }
@@ -233,14 +272,14 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
     }
 
     /// A session gives back its place among those that keep a connection.
-    pub fn unpinned(&mut self, now: Instant) -> Option<Wake<C, W>> {
+    pub fn unpinned(&mut self, now: Instant) -> Option<Wake<K, C, W>> {
         self.pinned = self.pinned.saturating_sub(1);
         self.next(now)
     }
 
     /// Judges whether there should be more connections, and serves whoever can be served then. To be called every [`LOOK_EVERY`]
     /// while somebody waits.
-    pub fn tick(&mut self, now: Instant) -> Option<Wake<C, W>> {
+    pub fn tick(&mut self, now: Instant) -> Option<Wake<K, C, W>> {
         let longest = self.longest_wait(now).unwrap_or_default();
         self.growth.tick(now, (self.waiting.len(), longest), self.open, self.opening);
         self.next(now)
@@ -248,13 +287,12 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
 
     /// For how long who waits longest has waited.
     pub fn longest_wait(&self, now: Instant) -> Option<Duration> {
-        self.waiting.front().map(|first| now.duration_since(first.since))
+        self.waiting.first_since().map(|since| now.duration_since(since))
     }
 
     /// A waiter leaves. `false` if it was granted something already, which is then on its way to it.
     pub fn leave(&mut self, ticket: Ticket) -> bool {
-        let place = self.waiting.iter().position(|w| w.ticket == ticket);
-        place.is_some_and(|at| self.waiting.remove(at).is_some())
+        self.waiting.leave(ticket)
     }
 
     /// Idle connections that are to be closed now: too old, idle for too long, or above a lowered limit. They no
@@ -298,38 +336,33 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
     }
 
     /// The first waiter that can be served. Called until it returns `None` after anything that frees something.
-    pub fn next(&mut self, now: Instant) -> Option<Wake<C, W>> {
+    pub fn next(&mut self, now: Instant) -> Option<Wake<K, C, W>> {
         self.next_on(None, now)
     }
 
     /// The same after a connection of `on` came back: who waits there is served before those who came a little earlier.
-    fn next_on(&mut self, on: Option<usize>, now: Instant) -> Option<Wake<C, W>> {
-        let room = self.pinned < self.limits.max_pinned;
-        let mut may = self.waiting.iter().enumerate().filter(|(_, w)| w.need == Need::Statement || room);
-        let (first, since) = may.next().map(|(at, w)| (at, w.since))?;
-        let own = on.filter(|on| self.waiting[first].worker != *on).and_then(|on| {
-            may.take_while(|(_, w)| w.since <= since + OWN_FIRST).find(|(_, w)| w.worker == on)
-        });
-        let at = own.map_or(first, |(at, _)| at);
-        let (at, grant) = match self.take_for(at, now) {
-            Some(grant) => (at, grant),
+    fn next_on(&mut self, on: Option<usize>, now: Instant) -> Option<Wake<K, C, W>> {
+        if !self.may_serve() {
+            return None;
+        }
+        let room = self.has_room();
+        let first = self.waiting.first_on(on, |waiter| waiter.may_go(room))?;
+        let (at, grant) = match self.take_for(first, now) {
+            Some(grant) => (first, grant),
             // It may not open one yet, and stands in nobody's way who finds one idle.
             None => {
-                let fits =
-                    |w: &Waiter<K, W>| (w.need == Need::Statement || room) && self.has_idle(&w.key, now);
-                let at = self.waiting.iter().position(fits)?;
+                let fits = |waiter: &Waiter<K, W>| waiter.may_go(room) && self.has_idle(&waiter.key, now);
+                let at = self.waiting.first(fits)?;
                 (at, self.take_for(at, now)?)
             }
         };
         let waiter = self.waiting.remove(at)?;
-        if waiter.need == Need::Pin {
-            self.pinned += 1;
-        }
-        Some((waiter.wake, grant))
+        Some(self.served(waiter, grant))
     }
 
-    fn take_for(&mut self, at: usize, now: Instant) -> Option<Grant<C>> {
-        let (key, worker) = (self.waiting[at].key.clone(), self.waiting[at].worker);
+    fn take_for(&mut self, at: At, now: Instant) -> Option<Grant<C>> {
+        let waiter = self.waiting.get(at);
+        let (key, worker) = (waiter.key.clone(), waiter.worker);
         self.take(&key, worker, now)
     }
 
@@ -391,10 +424,10 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
 
 /// What follows from a connection that came back.
 #[derive(Debug)]
-pub struct Returned<C, W> {
+pub struct Returned<K, C, W> {
     /// It is not wanted any more and no longer counts as open.
     pub close: Option<C>,
-    pub wake: Option<Wake<C, W>>,
+    pub wake: Option<Wake<K, C, W>>,
 }
 
 /// The last one used of the worker's own, or else of those of the worker that has most. What is too old lies there until it is

@@ -72,6 +72,11 @@ impl Growth {
         self.last_late.is_none_or(|last| now.duration_since(last) >= LATE)
     }
 
+    /// Whether [`Self::take`] would say so.
+    pub fn allows(&self) -> bool {
+        self.allowed > 0
+    }
+
     /// Whether a connection may be opened; if so, one less after it.
     pub fn take(&mut self) -> bool {
         let may = self.allowed > 0;

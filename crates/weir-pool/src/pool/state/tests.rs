@@ -15,7 +15,7 @@ fn out(state: &mut S, key: u8, worker: usize, now: Instant) -> Checkout<u32> {
     state.checkout(&key, Need::Statement, worker, now, || 0)
 }
 
-fn back(state: &mut S, key: u8, connection: u32, worker: usize, now: Instant) -> Option<Wake<u32, u32>> {
+fn back(state: &mut S, key: u8, connection: u32, worker: usize, now: Instant) -> Option<Wake<u8, u32, u32>> {
     let returned = state.checkin(&key, connection, worker, now, now + 10 * MINUTE);
     assert_eq!(returned.close, None);
     returned.wake
@@ -53,13 +53,18 @@ fn ticks(state: &mut S, now: &mut Instant, n: u32, returns: bool) -> Vec<u32> {
             assert_eq!(out(state, 1, 0, *now), Checkout::Idle(7));
         }
         let mut next = state.tick(*now);
-        while let Some((who, grant)) = next {
+        while let Some(Wake { waiter: who, grant, .. }) = next {
             assert_eq!(grant, Grant::Open);
             given.push(who);
             next = state.opened(*now);
         }
     }
     given
+}
+
+/// Who was served, and with what.
+fn told(wake: Option<Wake<u8, u32, u32>>) -> Option<(u32, Grant<u32>)> {
+    wake.map(|wake| (wake.waiter, wake.grant))
 }
 
 /// A pool with a few connections in use, and `waiting` statements behind them.
@@ -126,9 +131,9 @@ fn few_connections_are_opened_at_the_same_time() {
     assert_eq!(state.longest_wait(now + MINUTE), Some(MINUTE));
     assert_eq!(state.tick(now + MINUTE), None);
     assert!(matches!(state.checkout(&1, Need::Statement, 0, now, || 101), Checkout::Wait(_)));
-    assert_eq!(state.opened(now), Some((100, Grant::Open)));
+    assert_eq!(told(state.opened(now)), Some((100, Grant::Open)));
     // It could not be made.
-    assert_eq!(state.opened(now), Some((101, Grant::Open)));
+    assert_eq!(told(state.opened(now)), Some((101, Grant::Open)));
     assert_eq!(state.closed(now), None);
     assert_eq!(state.open(), OPENING_MAX + 1);
 }
@@ -147,8 +152,8 @@ fn who_waits_until_one_may_be_opened_stands_in_no_other_accounts_way() {
     assert_eq!(back(&mut state, 2, 20, 0, now), None);
     assert_eq!(out(&mut state, 2, 0, now), Checkout::Idle(20));
     assert!(matches!(state.checkout(&2, Need::Statement, 0, now, || 200), Checkout::Wait(_)));
-    assert_eq!(back(&mut state, 2, 20, 0, now), Some((200, Grant::Idle(20))));
-    assert_eq!(back(&mut state, 1, 10, 0, now), Some((100, Grant::Idle(10))));
+    assert_eq!(told(back(&mut state, 2, 20, 0, now)), Some((200, Grant::Idle(20))));
+    assert_eq!(told(back(&mut state, 1, 10, 0, now)), Some((100, Grant::Idle(10))));
 }
 
 #[test]
@@ -190,9 +195,9 @@ fn who_waits_is_served_in_order_over_all_workers() {
     // The first leaves, and the second is next.
     assert!(state.leave(first));
     assert!(!state.leave(first));
-    assert_eq!(back(&mut state, 1, 7, 0, now), Some((101, Grant::Idle(7))));
+    assert_eq!(told(back(&mut state, 1, 7, 0, now)), Some((101, Grant::Idle(7))));
     // The third has another account.
-    assert_eq!(back(&mut state, 1, 7, 0, now), Some((102, Grant::Replace(7))));
+    assert_eq!(told(back(&mut state, 1, 7, 0, now)), Some((102, Grant::Replace(7))));
     assert_eq!(state.closed(now), None);
     assert_eq!((state.open(), state.waiting()), (0, 0));
 }
@@ -207,10 +212,10 @@ fn who_waits_on_the_connections_own_worker_passes_those_who_came_a_little_earlie
     wait(&mut state, 1, 100, now);
     wait(&mut state, 0, 101, now + OWN_FIRST);
     wait(&mut state, 0, 102, now + 2 * OWN_FIRST);
-    assert_eq!(back(&mut state, 1, 7, 0, now + 3 * OWN_FIRST), Some((101, Grant::Idle(7))));
+    assert_eq!(told(back(&mut state, 1, 7, 0, now + 3 * OWN_FIRST)), Some((101, Grant::Idle(7))));
     // No more than a little: the other worker is never passed for long.
-    assert_eq!(back(&mut state, 1, 7, 0, now + 3 * OWN_FIRST), Some((100, Grant::Idle(7))));
-    assert_eq!(back(&mut state, 1, 7, 1, now + 3 * OWN_FIRST), Some((102, Grant::Idle(7))));
+    assert_eq!(told(back(&mut state, 1, 7, 0, now + 3 * OWN_FIRST)), Some((100, Grant::Idle(7))));
+    assert_eq!(told(back(&mut state, 1, 7, 1, now + 3 * OWN_FIRST)), Some((102, Grant::Idle(7))));
 }
 
 #[test]
@@ -218,7 +223,7 @@ fn a_connection_that_ends_lets_the_first_who_waits_open_another() {
     let (mut state, now) = (S::new(limits(1), 1), Instant::now());
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
     assert!(matches!(out(&mut state, 1, 0, now), Checkout::Wait(_)));
-    assert_eq!(state.closed(now), Some((0, Grant::Open)));
+    assert_eq!(told(state.closed(now)), Some((0, Grant::Open)));
     assert_eq!(state.open(), 1);
 }
 
@@ -241,7 +246,7 @@ fn sessions_that_keep_a_connection_leave_one_to_the_others() {
     // A statement passes who waits for a place to pin.
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
     assert_eq!(back(&mut state, 1, 5, 0, now), None);
-    assert_eq!(state.unpinned(now), Some((9, Grant::Idle(5))));
+    assert_eq!(told(state.unpinned(now)), Some((9, Grant::Idle(5))));
     assert_eq!(state.pins(), 2);
 }
 
@@ -355,9 +360,9 @@ impl World {
     }
 
     /// Serves who can be served, and checks the order.
-    fn serve(&mut self, first: Option<Wake<u32, u32>>) {
+    fn serve(&mut self, first: Option<Wake<u8, u32, u32>>) {
         let mut wake = first;
-        while let Some((who, grant)) = wake {
+        while let Some(Wake { waiter: who, grant, more, .. }) = wake {
             let at = self.queue.iter().position(|w| w.1 == who).expect("nobody waits by that name");
             let (_, _, key, pin, since) = self.queue.remove(at);
             let passed = &self.queue[..at];
@@ -367,6 +372,7 @@ impl World {
             assert!(passed.iter().all(may), "{who} passed {passed:?}");
             self.given(key, grant, pin);
             wake = self.state.next(self.now);
+            assert!(more || wake.is_none(), "it was said that nobody else can be served");
         }
         assert_eq!(self.queue.len(), self.state.waiting());
     }

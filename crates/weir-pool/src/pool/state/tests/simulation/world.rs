@@ -388,9 +388,9 @@ impl World {
     }
 
     /// Those who waited, as the machine names them.
-    fn serve(&mut self, first: Option<Wake<u32, usize>>) {
+    fn serve(&mut self, first: Option<Wake<u8, u32, usize>>) {
         let mut wake = first;
-        while let Some((at, grant)) = wake {
+        while let Some(Wake { waiter: at, grant, .. }) = wake {
             self.in_order(at);
             self.waits_no_longer(at);
             self.given(at, &grant);
