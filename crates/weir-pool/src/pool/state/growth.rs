@@ -11,6 +11,13 @@ const WINDOW: u32 = 25;
 /// Ticks of a window in which a queue must have been there to be one that lasts.
 const LASTS: u32 = WINDOW * 3 / 4;
 
+/// Windows in a row through which a queue was there at every look, after which it is constant: 200 ms.
+const CONSTANT: u32 = 4;
+
+/// Connections from which on a constant queue is ended, however short it is. With fewer, one more is a burden to the server that is felt;
+/// with so many, who waits behind them all the time costs Weir more than the last few cost the server.
+const MANY: u32 = 32;
+
 /// Ticks in a row without a connection that came back, after which statements are known to be long. One is not enough: it may
 /// have been the machine that stood still.
 const QUIET: u32 = 2;
@@ -31,6 +38,8 @@ pub(super) struct Growth {
     many: u32,
     /// Somebody waited all through the last window.
     queued: bool,
+    /// Windows in a row in which somebody waited at each tick.
+    constant: u32,
     /// When the last one was allowed for a long wait.
     last_late: Option<Instant>,
     /// Connections that may be opened until the next tick.
@@ -54,8 +63,11 @@ impl Growth {
         let mut grows = 0;
         if self.ticks >= WINDOW {
             self.queued = self.some >= LASTS;
+            self.constant = if self.some == self.ticks { self.constant + 1 } else { 0 };
             if self.many >= LASTS {
                 grows = 1 + open / 8;
+            } else if self.constant >= CONSTANT && open >= MANY {
+                (grows, self.constant) = (1 + open / 16, 0);
             }
             (self.ticks, self.some, self.many) = (0, 0, 0);
         }

@@ -17,7 +17,21 @@ fn after(growth: &mut Growth, n: u32, (waiting, longest): (usize, u64), returns:
 fn a_short_queue_allows_none() {
     assert_eq!(after(&mut Growth::default(), 1000, (0, 0), 0, 8), 0);
     assert_eq!(after(&mut Growth::default(), 1000, (1, 2), 10, 8), 0);
-    assert_eq!(after(&mut Growth::default(), 1000, (4, 10), 10, 32), 0);
+    assert_eq!(after(&mut Growth::default(), 1000, (3, 10), 10, MANY - 1), 0);
+}
+
+#[test]
+fn behind_many_a_short_queue_that_never_ends_allows_some() {
+    let mut growth = Growth::default();
+    assert_eq!(after(&mut growth, 4 * WINDOW - 1, (4, 10), 10, MANY), 0);
+    assert_eq!(after(&mut growth, 1, (4, 10), 10, MANY), 3);
+    assert_eq!(after(&mut growth, 4 * WINDOW - 1, (1, 10), 10, 2 * MANY), 0);
+    assert_eq!(after(&mut growth, 1, (1, 10), 10, 2 * MANY), 1, "never more than wait");
+    // One look at an empty queue in each window is enough against it.
+    for _ in 0..20 {
+        assert_eq!(after(&mut growth, WINDOW - 1, (4, 10), 10, MANY), 0);
+        assert_eq!(after(&mut growth, 1, (0, 0), 10, MANY), 0);
+    }
 }
 
 #[test]
