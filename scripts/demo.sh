@@ -150,7 +150,7 @@ measure() {
 # 256 clients on the connections that they need.
 shared_row='' shared_connections=0
 measure_shared() {
-  local direct through work=oltp_point_select clients=256 watch
+  local direct through work=oltp_point_select clients=256
   printf '      %-18s %3d clients  direct ' "$work" "$clients"
   direct=$(sysbench_run "$server_port" "$server_pid" "$work" "$clients")
   printf '%8s/s   sharing      ' "$(digits "${direct%% *}")"
@@ -160,6 +160,7 @@ measure_shared() {
   through=$(sysbench_run "$weir_port" "$weir_pid" "$work" "$clients")
   kill "$watch"
   wait "$watch" 2>/dev/null || true
+  watch=
   printf '%8s/s\n' "$(digits "${through%% *}")"
   shared_connections=$(sort -n "$home/connections" | tail -n 1)
   shared_row="$work $clients $direct $through"
@@ -320,8 +321,11 @@ print_how_to() {
 
 # ---- the end --------------------------------------------------------------------------------------------------------
 
+# What counts connections while a measurement runs.
+watch=
 finish() {
   local status=$?
+  [ -z "$watch" ] || kill "$watch" 2>/dev/null || true
   if [ "$status" -eq 0 ] && [ -n "${KEEP-}" ]; then
     printf '%s\n' "${started[@]}" >"$home/running"
     disown -a

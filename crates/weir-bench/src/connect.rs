@@ -44,9 +44,13 @@ pub struct Outcome {
 pub fn run(endpoint: &Endpoint, login: Login, time: Duration) -> Result<Outcome> {
     let before = endpoint.pid.map(process::cpu_time).transpose()?;
     let start = std::time::Instant::now();
-    let threads = rig::cores()?;
+    let threads = rig::cores()?.min(CONCURRENT);
     let address = endpoint.address;
-    let coming = |_| std::thread::spawn(move || come_and_go(address, login, CONCURRENT / threads, time));
+    let share = |thread| CONCURRENT / threads + usize::from(thread < CONCURRENT % threads);
+    let coming = |thread| {
+        let clients = share(thread);
+        std::thread::spawn(move || come_and_go(address, login, clients, time))
+    };
     let running: Vec<_> = (0..threads).map(coming).collect();
     let mut count = 0;
     for thread in running {
@@ -67,7 +71,7 @@ fn come_and_go(address: SocketAddr, login: Login, clients: usize, time: Duration
     LocalSet::new().block_on(&runtime, async {
         let done = Rc::new(Cell::new(0));
         let mut tasks = JoinSet::new();
-        for _ in 0..clients.max(1) {
+        for _ in 0..clients {
             let done = Rc::clone(&done);
             let one = async move {
                 let mut room = vec![0; 1024];

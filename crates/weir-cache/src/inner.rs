@@ -145,6 +145,9 @@ impl Inner {
         flight: Option<&Arc<Flight>>,
         now: Instant,
     ) -> Result<(), DropReason> {
+        if entry.size() > self.holders.limit() {
+            return Err(DropReason::TooLarge);
+        }
         self.seen.note(entry.scope(), &self.hasher);
         let hash = key.hash;
         let place = self.place(hash);
@@ -177,7 +180,7 @@ impl Inner {
         }
         entry.scope().rule().often(place, Often::Fills, 1);
         if holder.bytes() > self.holders.limit() {
-            self.make_room_of(holder, (place, inserted.slot), entry, now);
+            self.make_room_of(holder, (place, inserted.slot), (key, entry), now);
         }
         self.make_room(place, Some(inserted.slot), now);
         Ok(())

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::entry::Entry;
 use crate::holder::Holder;
 use crate::inner::Inner;
+use crate::key::Key;
 use crate::reason::DropReason;
 use crate::rule::Often;
 use crate::store::SlotId;
@@ -58,7 +59,7 @@ impl Inner {
         &self,
         holder: &Arc<Holder>,
         (own, slot): (usize, SlotId),
-        entry: &Arc<Entry>,
+        (key, entry): (&Key<'_>, &Arc<Entry>),
         now: Instant,
     ) {
         let (mut at, mut fruitless, mut count) = (own, 0, 0);
@@ -76,7 +77,7 @@ impl Inner {
                     count += 1;
                 }
                 None if fruitless + 1 == SEARCHED.min(self.parts().len()) => {
-                    return self.take_back(own, slot, entry);
+                    return self.take_back(own, key, entry);
                 }
                 None => (at, fruitless) = ((at + 1) % self.parts().len(), fruitless + 1),
             }
@@ -84,11 +85,13 @@ impl Inner {
     }
 
     /// An entry that was just stored is not kept after all, if it is still there.
-    fn take_back(&self, place: usize, slot: SlotId, entry: &Arc<Entry>) {
+    fn take_back(&self, place: usize, key: &Key<'_>, entry: &Arc<Entry>) {
         let part = &self.parts()[place];
         let mut state = part.state.lock();
-        let is_there = state.store.get(slot).is_some_and(|stored| Arc::ptr_eq(stored, entry));
-        let gone = if is_there { state.store.remove(slot) } else { None };
+        // Its slot may be another's by now.
+        let stored = state.store.find(key.hash, key.bytes, entry.kind());
+        let slot = stored.filter(|(_, stored)| Arc::ptr_eq(stored, entry)).map(|(slot, _)| slot);
+        let gone = slot.and_then(|slot| state.store.remove(slot));
         part.weigh(&mut state);
         drop(state);
         if gone.is_some() {

@@ -39,6 +39,10 @@ const CHANCES: u32 = 64;
 /// Entries of each queue that are looked at for one that is of a kind.
 const LOOKED_AT: usize = 64;
 
+/// Slots that are looked at where none of those is, and how many that are of the kind are enough to choose from.
+const SCANNED: usize = 1024;
+const ENOUGH: usize = 32;
+
 /// In which queue a slot is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Queue {
@@ -66,6 +70,8 @@ pub struct Store {
     small: Fifo,
     main: Fifo,
     ghosts: Ghosts,
+    /// Where the next look for an entry of a kind begins.
+    hand: usize,
 }
 
 /// What [`Store::insert`] did.
@@ -157,27 +163,55 @@ impl Store {
         }
     }
 
-    /// Removes the entry that is worth least of those that `is` tells, but not the one in `keep`. Only the oldest of each queue are looked
-    /// at.
+    /// Removes the entry that is worth least of those that `is` tells, but not the one in `keep`. The oldest of each queue are looked at,
+    /// and where none of them is one, some others, which go on where the last look has ended.
     pub fn evict_of(
         &mut self,
         keep: Option<SlotId>,
         is: impl Fn(&Entry) -> bool,
         now: Instant,
     ) -> Option<Arc<Entry>> {
+        let wanted = |store: &Self, id: &SlotId| Some(*id) != keep && store.get(*id).is_some_and(|e| is(e));
         let oldest = |fifo: &Fifo| {
             let newer = |id: &SlotId| self.slab.get(*id).newer.some();
             std::iter::successors(fifo.oldest, newer).take(LOOKED_AT).collect::<Vec<_>>()
         };
         let mut found = [oldest(&self.small), oldest(&self.main)].concat();
-        found.retain(|id| Some(*id) != keep && self.get(*id).is_some_and(|entry| is(entry)));
-        // The first of those that were used least.
-        let used = |id: &SlotId| match self.get(*id) {
-            Some(entry) if !entry.is_dead(now) => self.slab.get(*id).used.saturating_add(1),
-            _ => 0,
+        found.retain(|id| wanted(self, id));
+        if found.is_empty() {
+            found = self.further(wanted);
+        }
+        // The oldest of those that were used least; and where all were used, all of them count for less from here on.
+        let worth = |id: &SlotId| {
+            let entry = self.get(*id)?;
+            let used = if entry.is_dead(now) { 0 } else { self.slab.get(*id).used };
+            Some((used, entry.asked(), *id))
         };
-        let least = found.into_iter().min_by_key(used)?;
+        let (uses, _, least) =
+            found.iter().filter_map(worth).min_by_key(|(used, asked, _)| (*used, *asked))?;
+        if uses > 0 {
+            found.iter().for_each(|id| {
+                let slot = self.slab.get_mut(*id);
+                slot.used = slot.used.saturating_sub(uses);
+            });
+        }
         self.remove(least)
+    }
+
+    /// Some of those that are wanted, wherever they stand: the next look begins where this one ends.
+    fn further(&mut self, wanted: impl Fn(&Self, &SlotId) -> bool) -> Vec<SlotId> {
+        let (mut found, slots) = (Vec::new(), self.slots());
+        for _ in 0..SCANNED.min(slots) {
+            self.hand = if self.hand + 1 < slots { self.hand + 1 } else { 0 };
+            let id = SlotId::from_index(self.hand);
+            if wanted(self, &id) {
+                found.push(id);
+                if found.len() == ENOUGH {
+                    break;
+                }
+            }
+        }
+        found
     }
 
     /// Slots that [`Store::scan`] knows: beyond the last there is nothing.

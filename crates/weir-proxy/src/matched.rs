@@ -22,6 +22,7 @@ impl Session {
         let (Matched { rules: known, which, waited }, index) = (&mut self.tally.matched, self.worker.index());
         which.clear();
         which.extend(matched);
+        *known = None;
         if !which.is_empty() {
             which.iter().for_each(|rule| rules.hit(*rule, index));
             (*known, *waited) = (Some(Arc::clone(rules)), Duration::ZERO);

@@ -76,6 +76,56 @@ fn where_nothing_of_a_user_is_found_soon_its_new_answer_is_served_and_not_kept()
     assert_eq!(w.stats().fills, 12_040);
 }
 
+/// What others have stored before and still use stays at the front of each queue for as long as the cache is not full.
+#[test]
+fn behind_much_of_others_a_users_own_older_answers_make_room() {
+    let mut w = world();
+    w.cache.set_limits(CacheLimits { memory: 16 << 20, max_entry: 64 << 10, user_memory: None, shards: 8 });
+    for n in 0..4_000 {
+        w.put_for("others", &n.to_string(), 300);
+    }
+    w.cache.set_limits(CacheLimits {
+        memory: 16 << 20,
+        max_entry: 64 << 10,
+        user_memory: Some(3 << 20),
+        shards: 8,
+    });
+    for n in 0..8_000 {
+        w.put_for("late", &n.to_string(), 600);
+        w.pass(Duration::from_millis(1));
+    }
+    let kept = (7_000..8_000).filter(|n| w.holds("late", &n.to_string())).count();
+    assert!(kept > 700, "{kept} of the newest thousand");
+    assert!((0..4_000).all(|n| w.holds("others", &n.to_string())));
+    let dropped = w.drops(DropReason::UserMemory);
+    assert!(dropped < 200, "{dropped} were not kept");
+}
+
+/// Fills of one user from several threads, under a limit that is lowered meanwhile, into a cache whose parts run empty.
+#[test]
+fn fills_of_one_user_may_meet() {
+    let w = world();
+    let limits = |user_memory| CacheLimits { memory: 16 << 20, max_entry: 64 << 10, user_memory, shards: 64 };
+    let w = World::with(CacheLimits { ..limits(Some(w.cache.stats().memory)) });
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let w = &w;
+            scope.spawn(move || {
+                for n in 0..3_000 {
+                    let cap = if n % 50 < 25 { 40 << 10 } else { 400 << 10 };
+                    w.cache.set_limits(limits(Some(cap)));
+                    w.put_for("a", &format!("{thread} {n}"), 10_000);
+                    if n % 7 == 0 {
+                        w.cache.wipe(&Selector::all().user("a"));
+                    }
+                }
+            });
+        }
+    });
+    w.cache.wipe(&Selector::all());
+    assert_eq!((w.bytes_of("a"), w.cache.stats().entries), (0, 0));
+}
+
 #[test]
 fn what_goes_in_any_way_is_no_more_counted_for_its_user() {
     let mut w = world();

@@ -206,7 +206,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         match self.idle.get_mut(key) {
             Some(shelves) => shelves[shelf].push_back(idle),
             None => {
-                let mut shelves: Vec<_> = (0..workers).map(|_| VecDeque::new()).collect();
+                let mut shelves = no_shelves(workers);
                 shelves[shelf].push_back(idle);
                 self.idle.insert(key.clone(), shelves);
             }
@@ -225,7 +225,13 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         };
         let next = next.filter(|at| self.waiting.get(*at).key == *key);
         match next.and_then(|at| self.waiting.remove(at)) {
-            Some(waiter) => Ok(self.served(waiter, Grant::Idle(connection))),
+            Some(waiter) => {
+                // That it has connections is known of the account as if this one had lain idle.
+                if !self.idle.contains_key(key) {
+                    self.idle.insert(key.clone(), no_shelves(self.workers));
+                }
+                Ok(self.served(waiter, Grant::Idle(connection)))
+            }
             None => Err(connection),
         }
     }
@@ -428,6 +434,11 @@ pub struct Returned<K, C, W> {
     /// It is not wanted any more and no longer counts as open.
     pub close: Option<C>,
     pub wake: Option<Wake<K, C, W>>,
+}
+
+/// A shelf for each worker, with nothing on it.
+fn no_shelves<C>(workers: usize) -> Vec<VecDeque<Idle<C>>> {
+    (0..workers).map(|_| VecDeque::new()).collect()
 }
 
 /// The last one used of the worker's own, or else of those of the worker that has most. What is too old lies there until it is
