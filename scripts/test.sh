@@ -66,8 +66,11 @@ for family in mariadb mysql; do
 done
 DIGESTS_BIN=$built/digests stage "digests against the server's" scripts/digests.sh
 WEIR_BIN=$built/weir stage "the API against its document" scripts/schemathesis.sh
-KEEP= WEIR_BIN=$built/weir DEMO_SECONDS=3 DEMO_HOME=.cache/test/demo stage "demo" scripts/demo.sh
-stage "experiments" experiments
+# Each target of the fuzzer has its time, whatever else runs.
+KEEP= WEIR_BIN=$built/weir DEMO_SECONDS=3 DEMO_HOME=.cache/test/demo beside "demo" scripts/demo.sh
+export built stages_folder
+export -f experiments
+beside "experiments" experiments
 # From one place each time, so that what fails here fails at a desk; `cargo xtask fuzz` alone searches elsewhere.
 stage "fuzz" "$built/xtask" fuzz --seconds 15 --seed 1
 joined
