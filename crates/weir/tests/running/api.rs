@@ -435,9 +435,11 @@ async fn a_shadow_serves_nothing_and_tells_what_would_have_been() {
         table(server, "api_shadow").await;
         let weir = sharing(server, 4, "", &rule("t", "t").replace("\"1h\"", "\"1h\", mode = \"shadow\""));
         let [mut client, mut other] = clients(&weir, "api_shadow").await;
-        // The names are looked up, and known.
         assert_eq!(value(&mut client, 1).await, "one", "{flavor:?}");
+        // The names are looked up and known, and its mark is there.
+        shown(&mut client, "client_id").await;
         assert_eq!(value(&mut other, 1).await, "one", "{flavor:?}");
+        shown(&mut other, "client_id").await;
         for fresh in ["new", "newer"] {
             change(server, &format!("UPDATE api_shadow.t SET v='{fresh}'")).await;
             assert_eq!(value(&mut client, 1).await, fresh, "{flavor:?}");

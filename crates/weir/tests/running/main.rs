@@ -77,6 +77,7 @@ mod sharing_turns;
 mod sharing_types;
 mod sharing_untold;
 mod sharing_users;
+mod sharing_vanished;
 mod shutdown;
 mod statements;
 mod terminal;
