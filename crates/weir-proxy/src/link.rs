@@ -295,3 +295,6 @@ pub(crate) fn idle_for(state: &State) -> Duration {
     let seconds: Option<u64> = wait_timeout.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
     seconds.map_or(DAY, |s| Duration::from_millis(s.saturating_mul(800)).min(DAY))
 }
+
+#[cfg(test)]
+mod tests;

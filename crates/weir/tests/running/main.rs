@@ -69,6 +69,7 @@ mod sharing_pins;
 mod sharing_queue;
 mod sharing_replay;
 mod sharing_restarts;
+mod sharing_roles;
 mod sharing_stalls;
 mod sharing_statements;
 mod sharing_storm;
