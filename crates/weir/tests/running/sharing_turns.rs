@@ -241,10 +241,10 @@ async fn p26_after_an_error_found_rows_is_the_sessions_own() {
 async fn p47a_a_schema_that_was_dropped_meanwhile_does_not_send_the_statement_to_another() {
     for (flavor, server) in &both() {
         database(server, "sh_p47", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
-        database(server, "sh_p47b", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
+        database(server, "sh_p47a_dropped", &["CREATE TABLE t (i INT)", "INSERT INTO t VALUES (1)"]).await;
         let weir = sharing(server, 1, "", "");
         let mut one = client(&weir, "sh_p47").await;
-        let mut two = client(&weir, "sh_p47b").await;
+        let mut two = client(&weir, "sh_p47a_dropped").await;
         assert_eq!(row(&mut one, "SELECT COUNT(*) FROM t").await, "1");
         assert_eq!(row(&mut two, "SELECT COUNT(*) FROM t").await, "1");
         let mut admin = app(server.addr()).connect().await.unwrap();
