@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 use weir_net::{with_scratch, write_all};
+use weir_session::Column;
 use weir_wire::command::Shape;
 use weir_wire::frame::{put_packet, split_packet};
 use weir_wire::lenenc::Reader;
@@ -17,8 +18,9 @@ const ANSWER_MAX: usize = 1 << 20;
 /// A server's answer to a command of Weir's own.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Done; with the values of the last row, if there were rows, and the number of warnings.
+    /// Done; with what the columns are and the values of the last row, if there were rows, and the number of warnings.
     Done {
+        columns: Vec<Column>,
         values: Vec<Option<Vec<u8>>>,
         warnings: u16,
     },
@@ -126,7 +128,7 @@ fn answer(bytes: &[u8], walker: &Walker) -> io::Result<Answer> {
         packets.push(payload);
         rest = behind;
     }
-    let [before @ .., last] = &packets[..] else { return Ok(done(Vec::new(), walker)) };
+    let [before @ .., last] = &packets[..] else { return Ok(done((Vec::new(), Vec::new()), walker)) };
     if walker.error().is_some() {
         return Ok(Answer::Refused(parse_err(last).map_err(io::Error::other)?));
     }
@@ -134,13 +136,27 @@ fn answer(bytes: &[u8], walker: &Walker) -> io::Result<Answer> {
         return Ok(Answer::Prepared { id: prepared.id, warnings: walker.ok().warnings });
     }
     match before.last() {
-        Some(row) if walker.rows() > 0 => Ok(done(values(row).map_err(io::Error::other)?, walker)),
-        _ => Ok(done(Vec::new(), walker)),
+        Some(row) if walker.rows() > 0 => {
+            let values = values(row).map_err(io::Error::other)?;
+            Ok(done((columns(&packets, values.len()), values), walker))
+        }
+        _ => Ok(done((Vec::new(), Vec::new()), walker)),
     }
 }
 
-fn done(values: Vec<Option<Vec<u8>>>, walker: &Walker) -> Answer {
-    Answer::Done { values, warnings: walker.ok().warnings }
+fn done((columns, values): (Vec<Column>, Vec<Option<Vec<u8>>>), walker: &Walker) -> Answer {
+    Answer::Done { columns, values, warnings: walker.ok().warnings }
+}
+
+/// What the definitions say behind the packet that counts them.
+fn columns(packets: &[&[u8]], count: usize) -> Vec<Column> {
+    packets.iter().skip(1).take(count).map_while(|definition| column(definition)).collect()
+}
+
+/// The last fixed part of a definition: character set, length, type, flags, decimals, and two bytes that are not used.
+fn column(definition: &[u8]) -> Option<Column> {
+    let fixed = definition.last_chunk::<12>()?;
+    Some(Column { kind: fixed[6], flags: u16::from_le_bytes([fixed[7], fixed[8]]) })
 }
 
 /// The values of a row in text form.

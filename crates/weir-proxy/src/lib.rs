@@ -24,6 +24,7 @@ mod codes;
 mod command;
 mod compared;
 mod confirmed;
+mod course;
 mod doing;
 mod down;
 mod exchange;

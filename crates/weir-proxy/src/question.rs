@@ -7,7 +7,7 @@ use crate::sharing::kind_of;
 use crate::worker::Worker;
 use std::io;
 use weir_model::ServerFamily;
-use weir_session::{Base, State, Variable};
+use weir_session::{Base, State, Unread, Variable};
 use weir_wire::caps;
 use weir_wire::command::{self as com, Shape};
 use weir_wire::packet::ErrPacket;
@@ -58,7 +58,7 @@ pub(crate) async fn asked(
     sql: &[u8],
 ) -> io::Result<Result<Vec<Option<Vec<u8>>>, Unanswered>> {
     let (values, warnings) = match query(server, sql).await? {
-        Answer::Done { values, warnings } => (Ok(values), warnings),
+        Answer::Done { values, warnings, .. } => (Ok(values), warnings),
         Answer::TooLong { warnings } => (Err(Unanswered::TooLong), warnings),
         Answer::Prepared { .. } => return Err(io::Error::other("an answer to nothing")),
         Answer::Refused(err) => return Ok(Err(Unanswered::Refused(err))),
@@ -68,6 +68,25 @@ pub(crate) async fn asked(
         clean(server).await?;
     }
     Ok(values)
+}
+
+/// The session's user variables are read back, as far as they are known to have changed. What cannot be moved stays.
+pub(crate) async fn read_user_variables(
+    server: &mut Backend,
+    unread: &mut Unread,
+    state: &mut State,
+) -> io::Result<bool> {
+    match query(server, unread.read_text().as_bytes()).await? {
+        Answer::Done { columns, values, .. } => {
+            let row: Vec<_> = values.iter().map(Option::as_deref).collect();
+            Ok(unread.read(&columns, &row, state))
+        }
+        Answer::TooLong { .. } | Answer::Refused(_) => {
+            unread.lose();
+            Ok(false)
+        }
+        Answer::Prepared { .. } => Err(io::Error::other("an answer to nothing")),
+    }
 }
 
 /// Empties the diagnostics area.

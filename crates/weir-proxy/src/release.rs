@@ -196,18 +196,25 @@ fn is_about_client(reason: CloseReason) -> bool {
 impl Sharing {
     /// Whether nothing but what can be read back keeps the connection.
     pub fn is_releasable(&self) -> bool {
-        self.rebase.is_some() || self.pins.why().without(PinReason::StateUnknown.into()).is_empty()
+        self.rebase.is_some() || self.pins.why().without(self.readable()).is_empty()
+    }
+
+    /// The reasons that end when what only the connection knows is read back.
+    fn readable(&self) -> PinSet {
+        let state = PinSet::of(&[PinReason::StateUnknown]);
+        if self.unread.can_be_read() { state.union(PinReason::UserVariable.into()) } else { state }
+    }
+
+    /// Whether it has user variables whose values are not known, and may be.
+    pub fn has_unread(&self) -> bool {
+        self.pins.why().contains(PinReason::UserVariable) && self.unread.can_be_read()
     }
 
     /// Whether it keeps the connection only for what its next statement might ask of the last.
     pub fn is_courteous(&self) -> bool {
-        const COURTESY: PinSet = PinSet::of(&[
-            PinReason::FoundRows,
-            PinReason::RowCount,
-            PinReason::Warnings,
-            PinReason::StateUnknown,
-        ]);
-        self.pins.why().without(COURTESY).is_empty()
+        const COURTESY: PinSet =
+            PinSet::of(&[PinReason::FoundRows, PinReason::RowCount, PinReason::Warnings]);
+        self.pins.why().without(COURTESY.union(self.readable())).is_empty()
     }
 
     /// Whether another connection can take the place of the attached one, and nothing of the session is lost. An id that only
@@ -233,6 +240,7 @@ impl Sharing {
         self.rebase.is_some()
             || !self.wanted.is_known()
             || self.leftovers.owes() != Reads::NONE
+            || self.has_unread()
             || self.must_clean()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::attach::sync;
 use crate::foreign::Foreign;
-use crate::question::{ask, clean, read_state};
+use crate::question::{ask, clean, read_state, read_user_variables};
 use crate::session::{Exit, Session};
 use crate::sharing::{Rebase, plan};
 use crate::up::AHEAD_MAX;
@@ -148,6 +148,12 @@ async fn read(session: &mut Session) -> io::Result<()> {
             let mut learned = worker.learned.lock();
             sharing.doing.with(|statement| learned.memory.remember(statement, &sharing.wanted));
         }
+    }
+    if let Some(sharing) = &mut session.sharing
+        && sharing.has_unread()
+        && read_user_variables(&mut session.server, &mut sharing.unread, &mut sharing.wanted).await?
+    {
+        sharing.pins.level(weir_session::PinReason::UserVariable, false);
     }
     if session.sharing.as_ref().is_some_and(|sharing| sharing.must_clean())
         && clean(&mut session.server).await.is_err()

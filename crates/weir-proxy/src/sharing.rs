@@ -8,8 +8,8 @@ use crate::foreign::Foreign;
 use crate::kept::Kept;
 use crate::link::{Key, Lease, Link, UsedBy};
 use crate::replay::Candidate;
-use crate::session::{Noted, Session};
-use crate::tracker::{Tracker, is_of_the_session};
+use crate::session::Noted;
+use crate::tracker::{Reports, Tracker, is_of_the_session};
 use crate::untold::Untold;
 use crate::writes::Alters;
 use std::collections::HashMap;
@@ -17,8 +17,8 @@ use std::time::Instant;
 use weir_model::ServerFamily;
 use weir_pool::{Grant, Need, Waiting};
 use weir_session::{
-    ClientStatements, InsertId, Leftovers, Next, PinReason, PinSet, Pins, Place, Plan, Reads, Server,
-    ServerStatements, State, Statement, Variable, plan_sync,
+    ClientStatements, InsertId, Leftovers, Next, Outcome, PinReason, PinSet, Pins, Place, Plan, Reads,
+    Server, ServerStatements, State, Statement, Unread, Variable, plan_sync,
 };
 use weir_sql::{CharsetClass, Facts, LexMode, StatementKind, Transaction};
 use weir_wire::command as com;
@@ -32,6 +32,8 @@ pub(crate) struct Sharing {
     /// What the client wants; while a connection is attached, what the connection is like.
     pub wanted: State,
     pub pins: Pins,
+    /// The user variables that a statement has computed.
+    pub unread: Unread,
     pub leftovers: Leftovers,
     pub doing: Doing,
     /// Present while a connection is attached.
@@ -156,6 +158,7 @@ impl Sharing {
             login: Some(state.clone()),
             wanted: state,
             pins,
+            unread: Unread::default(),
             leftovers: Leftovers::FRESH,
             doing: Doing::Command(com::SLEEP),
             lease,
@@ -286,19 +289,11 @@ impl Sharing {
         self.succeeded = outcome.is_ok();
         self.statement_ended(command, walker.error(), walker.status(), walker.columns());
         let reports = self.tracker.finish(outcome.is_ok());
-        let changes = reports.changes();
         self.unclean &=
             !self.doing.is_statement() || self.doing.with(|statement| statement.keeps_diagnostics);
-        let Self { wanted, pins, leftovers, doing, insert_id_there, foreign, foreign_parts, cache, .. } =
-            self;
+        self.learn(outcome, &reports, memory);
+        let Self { wanted, leftovers, doing, insert_id_there, foreign, foreign_parts, .. } = self;
         doing.with(|statement| {
-            pins.end(statement, outcome);
-            pins.add(wanted.learn(statement, outcome, &changes, memory));
-            if statement.silent && (reports.unsure || changes.iter().any(is_of_the_session)) {
-                // By a trigger, or a function behind a view: most likely a user variable, and nobody says which.
-                pins.add(PinReason::UserVariable.into());
-                cache.untold = true;
-            }
             if doing.is_statement() {
                 leftovers.after(statement, outcome);
                 foreign_parts.after(statement, outcome);
@@ -333,7 +328,7 @@ impl Sharing {
             }
         });
         if !outcome.is_ok() && doing.several() {
-            pins.add(PinReason::MultiStatement.into());
+            self.pins.add(PinReason::MultiStatement.into());
         }
         self.switched |= command == com::SET_OPTION;
         if command == com::RESET_CONNECTION && outcome.is_ok() {
@@ -348,6 +343,26 @@ impl Sharing {
         self.fit = false;
     }
 
+    /// What the command under way has made of the session's state.
+    fn learn(&mut self, outcome: Outcome, reports: &Reports, memory: &weir_session::Memory) {
+        let changes = reports.changes();
+        let Self { wanted, pins, unread, doing, cache, .. } = self;
+        doing.with(|statement| {
+            pins.end(statement, outcome);
+            let kept = wanted.learn(statement, outcome, &changes, memory);
+            if kept.union(statement.pins).contains(PinReason::UserVariable) {
+                unread.after(statement);
+            }
+            pins.add(kept);
+            if statement.silent && (reports.unsure || changes.iter().any(is_of_the_session)) {
+                // By a trigger, or a function behind a view: most likely a user variable, and nobody says which.
+                pins.add(PinReason::UserVariable.into());
+                unread.lose();
+                cache.untold = true;
+            }
+        });
+    }
+
     /// How the server reads the client's statements, as far as it is known.
     pub fn client_charset(&self) -> Option<CharsetClass> {
         self.wanted.get(Variable::CHARACTER_SET_CLIENT).flatten().map(CharsetClass::from_name)
@@ -356,6 +371,7 @@ impl Sharing {
     /// COM_RESET_CONNECTION was carried out.
     fn was_reset(&mut self) {
         self.pins.reset();
+        self.unread.clear();
         self.forget_statements();
         (self.rebase, self.cache.untold) = (Some(Rebase::Reset), false);
         self.tracker.reset();
@@ -363,14 +379,14 @@ impl Sharing {
     }
 
     /// What no reset takes back keeps the connection.
-    fn keep_switched(&mut self) {
+    pub fn keep_switched(&mut self) {
         if self.switched {
             self.pins.add(PinReason::UntrackedVariable.into());
         }
     }
 
     /// The server has closed all prepared statements.
-    fn forget_statements(&mut self) {
+    pub fn forget_statements(&mut self) {
         if !self.statements.is_empty() {
             self.statements.clear();
             self.prepared.client_gone();
@@ -387,101 +403,6 @@ impl Sharing {
             && self.insert_id_there == Some(there)
         {
             self.leftovers.keep_insert_id(own);
-        }
-    }
-}
-
-impl Session {
-    /// The server, as far as its variables go.
-    pub(crate) fn server_kind(&self) -> Server {
-        kind_of(&self.server)
-    }
-
-    /// A command of a session that shares connections is about to be sent.
-    pub(crate) fn sharing_begins(&mut self) {
-        if let Some(sharing) = &mut self.sharing {
-            if std::mem::take(&mut sharing.offered) {
-                self.worker.shared.registry.withdraw(self.entry.handle.id());
-                self.entry.handle.take_asked();
-            }
-            sharing.kill = None;
-            let Sharing { pins, doing, tracker, .. } = &mut **sharing;
-            doing.with(|statement| {
-                pins.begin(statement);
-                tracker.begin(statement);
-            });
-            if let Some(filling) = &mut sharing.cache.filling {
-                filling.begin(self.worker.shared.cache());
-            }
-            if matches!(self.current.command, com::STMT_EXECUTE | com::STMT_BULK_EXECUTE)
-                && let Some(statement) = sharing.executing.and_then(|id| sharing.statements.get(id).ok())
-            {
-                self.walker.expect_columns(statement.columns());
-            }
-        }
-    }
-
-    /// Weir has answered a KILL.
-    pub(crate) fn sharing_killed(&mut self) {
-        let server = self.server_kind();
-        if let Some(sharing) = &mut self.sharing {
-            // A connection that it has waited for is for this command alone, and so is why there was none.
-            (sharing.fit, sharing.refusal) = (false, None);
-            sharing.leftovers.after_command(com::PING, true, server);
-        }
-    }
-
-    /// A command that has no answer was sent.
-    pub(crate) fn sharing_unanswered(&mut self, command: u8) {
-        if let Some(sharing) = &mut self.sharing {
-            sharing.statement_ended(command, None, 0, None);
-            sharing.fit = false;
-        }
-    }
-
-    /// Its answer is complete.
-    pub(crate) fn sharing_ended(&mut self) {
-        let server = self.server_kind();
-        let Some(sharing) = &mut self.sharing else { return };
-        if self.current.command == com::RESET_CONNECTION && self.walker.error().is_none() {
-            self.statements.clear();
-            self.ruled.all_closed();
-            self.charset = self.login_charset;
-        }
-        let mut learned = self.worker.learned.lock();
-        sharing.ended(&self.walker, self.current.command, server, &mut learned.memory);
-    }
-
-    /// COM_CHANGE_USER was carried out on the attached connection.
-    pub(crate) fn sharing_changed_user(&mut self) {
-        let key = Key::new(&self.identity.user, self.server.caps);
-        let Some(sharing) = &mut self.sharing else { return };
-        sharing.key = key;
-        sharing.pins.changed_user();
-        sharing.pins.status(self.walker.status());
-        (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));
-        sharing.forget_statements();
-        (sharing.rebase, sharing.fit) = (Some(Rebase::ChangeUser), false);
-        sharing.cache.untold = false;
-        sharing.tracker.reset();
-        sharing.keep_switched();
-    }
-
-    /// The server has refused a COM_CHANGE_USER: what the connection is like is not known, and cannot be found out.
-    /// `named`: it named a character set.
-    pub(crate) fn sharing_unsure(&mut self, named: bool) {
-        if let Some(sharing) = &mut self.sharing {
-            if named {
-                sharing.login = None;
-            }
-            // MariaDB has begun anew before it judged who it is, and goes on so.
-            sharing.forget_statements();
-            sharing.wanted.forget_all();
-            (sharing.leftovers, sharing.insert_id_there) = (Leftovers::FRESH, Some(0));
-            // It counts refused changes and takes no more after three; no reset clears that.
-            sharing.switched = true;
-            sharing.pins.add(PinReason::UnknownStatement.into());
-            sharing.fit = false;
         }
     }
 }

@@ -78,6 +78,8 @@ pub fn read_text(server: Server, set: VarSet) -> String {
         text.push_str(",@@SESSION.");
         text.push_str(v.name_on(server));
     }
+    // Without it, sql_select_limit may leave no row.
+    text.push_str(" LIMIT 1");
     text
 }
 
@@ -121,7 +123,7 @@ impl Bases {
     }
 }
 
-fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
     let (pairs, rest) = text.as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();

@@ -11,7 +11,7 @@ use crate::value::tracked;
 use crate::variable::{VarSet, Variable};
 
 /// Character sets whose ASCII is not ASCII bytes: text in another character set changes its bytes on the way in.
-const WIDE: [&[u8]; 5] = [b"ucs2", b"utf16", b"utf16le", b"utf32", b"utf16be"];
+pub(crate) const WIDE: [&[u8]; 5] = [b"ucs2", b"utf16", b"utf16le", b"utf32", b"utf16be"];
 
 impl State {
     /// Takes in what a statement did, from its text, its outcome and the changes that the server reported with it (all

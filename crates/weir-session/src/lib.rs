@@ -23,6 +23,7 @@ mod prepared;
 mod replay;
 mod state;
 mod statement;
+mod unread;
 mod user;
 mod value;
 mod variable;
@@ -39,6 +40,7 @@ pub use prepared::{
 pub use replay::Replay;
 pub use state::{ResultsCollation, Schema, State};
 pub use statement::{Assigned, Effect, FoundRows, InsertId, Outcome, Reads, Statement, UserAssigned};
+pub use unread::{Column, Unread};
 pub use user::{NotTracked, UserValue, UserVariables};
 pub use value::Value;
 pub use variable::{Kind, Server, VarSet, Variable};

@@ -38,7 +38,8 @@ pub enum PinReason {
     Handler,
     /// PREPARE: the name belongs to the connection. Ends with a reset.
     SqlPrepare,
-    /// A user variable has a value that is not known here (`:=`, SELECT INTO, an expression). Ends with a reset.
+    /// A user variable has a value that is not known here (`:=`, SELECT INTO, an expression). Ends when it was read back
+    /// ([`crate::Unread`]), or with a reset.
     UserVariable,
     /// A system variable that is not moved was set. Ends with a reset.
     UntrackedVariable,

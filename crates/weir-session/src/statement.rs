@@ -29,6 +29,8 @@ pub struct Statement<'a> {
     pub lingers: bool,
     /// It ends a transaction if it succeeds: COMMIT, ROLLBACK.
     pub ends_transaction: bool,
+    /// Each user variable that it may write is named in an effect.
+    pub names_variables: bool,
     /// It reads or writes tables and its text shows no change of state: one that the server reports is a trigger's or a
     /// function's.
     pub silent: bool,
@@ -48,6 +50,7 @@ impl Statement<'_> {
         may_begin: false,
         lingers: false,
         ends_transaction: false,
+        names_variables: false,
         silent: false,
     };
 }

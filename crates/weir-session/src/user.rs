@@ -1,4 +1,4 @@
-//! User variables whose values are known because the client wrote them as literals.
+//! User variables whose values are known because the client wrote them as literals, or they were read back.
 
 use std::sync::Arc;
 
@@ -15,6 +15,10 @@ pub const MAX_BYTES: usize = 4096;
 pub enum UserValue {
     /// An integer, decimal or floating point literal, as the client wrote it: its form decides its type.
     Number(Arc<[u8]>),
+    /// An integer without a sign, as BIGINT UNSIGNED.
+    Unsigned(Arc<[u8]>),
+    /// A decimal without a fraction.
+    Whole(Arc<[u8]>),
     /// A hexadecimal or bit literal: the bytes, of character set `binary`.
     Binary(Arc<[u8]>),
     /// A string: its bytes in the character set of the collation that it was given.
@@ -33,6 +37,8 @@ impl UserValue {
     fn can_be_repeated(&self) -> bool {
         match self {
             Self::Number(text) => is_numeric_literal(text),
+            Self::Unsigned(text) => !text.is_empty() && text.iter().all(u8::is_ascii_digit),
+            Self::Whole(text) => is_number(text) && !text.contains(&b'.'),
             Self::Text { bytes, collation } => {
                 let utf8 = collation.starts_with(b"utf8");
                 let name = collation.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -84,8 +90,7 @@ impl UserVariables {
     /// # Errors
     /// [`NotTracked`]: nothing has changed here, and the caller must pin.
     pub fn set(&mut self, name: &[u8], value: UserValue) -> Result<(), NotTracked> {
-        let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
-        if name.is_empty() || !name.iter().all(plain) {
+        if !is_plain_name(name) {
             return Err(NotTracked::Name);
         }
         if !value.can_be_repeated() {
@@ -134,6 +139,8 @@ impl UserVariables {
 pub fn put_user_value(out: &mut Vec<u8>, value: &UserValue) {
     match value {
         UserValue::Number(text) => out.extend_from_slice(text),
+        UserValue::Unsigned(text) => put_cast(out, text, b"UNSIGNED"),
+        UserValue::Whole(text) => put_cast(out, text, b"DECIMAL(65,0)"),
         UserValue::Binary(bytes) => put_hex(out, bytes),
         UserValue::Null => out.extend_from_slice(b"NULL"),
         UserValue::Text { bytes, collation } => {
@@ -150,9 +157,21 @@ pub fn put_user_value(out: &mut Vec<u8>, value: &UserValue) {
     }
 }
 
+fn put_cast(out: &mut Vec<u8>, text: &[u8], to: &[u8]) {
+    for part in [b"CAST(", text, b" AS ", to, b")"] {
+        out.extend_from_slice(part);
+    }
+}
+
 /// The character set of a collation: what stands before its first `_` (`binary` has none).
 pub fn charset_of(collation: &[u8]) -> &[u8] {
     collation.split(|b| *b == b'_').next().unwrap_or(collation)
+}
+
+/// Whether the name is the same to both servers as to whoever compares its letters.
+pub(crate) fn is_plain_name(name: &[u8]) -> bool {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+    !name.is_empty() && name.iter().all(plain)
 }
 
 /// An integer, decimal or floating point literal, with a minus sign in front or not.
@@ -169,7 +188,9 @@ fn is_numeric_literal(text: &[u8]) -> bool {
 fn size(name: &[u8], value: &UserValue) -> usize {
     name.len()
         + match value {
-            UserValue::Number(b) | UserValue::Binary(b) => b.len(),
+            UserValue::Number(b) | UserValue::Unsigned(b) | UserValue::Whole(b) | UserValue::Binary(b) => {
+                b.len()
+            }
             UserValue::Text { bytes, collation } => bytes.len() + collation.len(),
             UserValue::Null => 0,
         }
@@ -209,6 +230,26 @@ mod tests {
         }
         for bad in ["", "-", "1.", "e3", "1e", "0x41", "1e3e", "NULL", "1 "] {
             assert!(!is_numeric_literal(bad.as_bytes()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_no_literal_says_is_cast() {
+        let mut vars = UserVariables::default();
+        let (unsigned, whole) = (
+            |n: &str| UserValue::Unsigned(n.as_bytes().into()),
+            |n: &str| UserValue::Whole(n.as_bytes().into()),
+        );
+        for (value, text) in
+            [(unsigned("5"), "CAST(5 AS UNSIGNED)"), (whole("-12"), "CAST(-12 AS DECIMAL(65,0))")]
+        {
+            let mut out = Vec::new();
+            put_user_value(&mut out, &value);
+            assert_eq!(String::from_utf8_lossy(&out), text);
+            assert_eq!(vars.set(b"a", value), Ok(()));
+        }
+        for bad in [unsigned(""), unsigned("-1"), unsigned("1)"), whole("1.5"), whole("1)")] {
+            assert_eq!(vars.set(b"a", bad), Err(NotTracked::Form));
         }
     }
 

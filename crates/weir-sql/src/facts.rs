@@ -70,6 +70,9 @@ pub struct UserVariables {
     pub read: bool,
     /// One gets a value or has a name that cannot be tracked: see [`Pin::ComputedVariable`].
     pub computed: bool,
+    /// One gets a value, each that does is named in an effect, and no table is touched, behind which a trigger or a view could
+    /// set another. A stored function or procedure still could: see the pins.
+    pub named: bool,
 }
 
 impl Facts {
@@ -96,9 +99,14 @@ impl Facts {
             }
             walk.cursor.begin_statement();
         }
-        let scan = walk.scan;
+        let Walk { scan, cursor } = walk;
+        let mut named = false;
         if scan.computes_variable {
             draft.pins.insert(Pin::ComputedVariable);
+            named = !scan.assigns_unnamed && !scan.names_table && !scan.others;
+            if named {
+                scan.assigned.iter().for_each(|token| draft.computes(&cursor, *token));
+            }
         }
         let is_explained = draft.explained || !draft.pins.is_empty();
         draft.unknown |= classified.kind == StatementKind::Other && !is_explained;
@@ -107,7 +115,7 @@ impl Facts {
             classified,
             read_only: is_read_only(&classified, &draft, pins),
             transaction: draft.transaction,
-            variables: UserVariables { read: scan.reads_variable, computed: scan.computes_variable },
+            variables: UserVariables { read: scan.reads_variable, computed: scan.computes_variable, named },
             reads: scan.reads,
             keeps: draft.keeps.unwrap_or_else(LeftoverSet::all),
             rows_found: draft.all_found(classified.kind),
@@ -150,7 +158,7 @@ impl Facts {
             classified,
             read_only: false,
             transaction: Transaction::Several,
-            variables: UserVariables { read: true, computed: true },
+            variables: UserVariables { read: true, computed: true, named: false },
             reads: LeftoverSet::all(),
             keeps: LeftoverSet::all(),
             rows_found: RowsFound::Unknown,

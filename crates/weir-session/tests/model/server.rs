@@ -127,7 +127,10 @@ impl Session {
 
     /// The row that answers a SELECT of the schema and of variables.
     pub fn read(&self, text: &str) -> Vec<Option<Vec<u8>>> {
-        let columns = text.strip_prefix("SELECT HEX(DATABASE())").expect("a reading of the state");
+        let columns = text
+            .strip_prefix("SELECT HEX(DATABASE())")
+            .and_then(|rest| rest.strip_suffix(" LIMIT 1"))
+            .expect("a reading of the state");
         let hex = |name: &String| name.bytes().flat_map(|b| format!("{b:02X}").into_bytes()).collect();
         let mut row = vec![self.schema.as_ref().map(hex)];
         for name in columns.split(",@@SESSION.").skip(1) {

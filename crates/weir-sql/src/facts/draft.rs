@@ -1,10 +1,11 @@
 //! The facts while they are gathered.
 
 use super::bits::{Leftover, LeftoverSet, Pin, PinSet};
-use super::effect::{Effect, Effects, Span};
+use super::effect::{Effect, Effects, Name, Span, Value};
 use super::found::RowsFound;
 use super::transaction::Transaction;
-use crate::StatementKind;
+use crate::classify::Cursor;
+use crate::{StatementKind, Token};
 
 /// A packet that sets more than this is taken for unknown: nobody tracks it, and memory stays bounded.
 const MAX_EFFECTS: usize = 512;
@@ -36,6 +37,13 @@ impl Draft {
         } else {
             self.unknown = true;
         }
+    }
+
+    /// A user variable, by its token, gets a value outside of SET.
+    pub(super) fn computes(&mut self, cursor: &Cursor<'_>, variable: Token) {
+        let text = Span { start: variable.start + 1, end: variable.end };
+        let name = Name { text, charset: cursor.mode().charset };
+        self.push(Effect::UserVariable { name, value: Value::Expression });
     }
 
     pub(super) fn keep(&mut self, kept: LeftoverSet) {

@@ -25,7 +25,8 @@ pub enum Effect<T> {
     Schema(Name<T>),
     /// An assignment to a system variable, or to what can only be one.
     Variable { name: Name<T>, scope: Scope, value: Value<T> },
-    /// An assignment by SET to a user variable; the name comes without its `@`.
+    /// An assignment to a user variable; the name comes without its `@`. One outside of SET (`:=`, INTO) is here only where
+    /// [`super::UserVariables::named`] says so.
     UserVariable { name: Name<T>, value: Value<T> },
     /// SET NAMES. The character set is `DEFAULT` or a name; `None` for the collation where no COLLATE stands.
     Names { charset: Literal<T>, collation: Option<Literal<T>> },

@@ -8,6 +8,9 @@ use crate::classify::Cursor;
 use crate::{Keyword, Token, TokenKind};
 use weir_model::ServerFamily;
 
+/// A packet that writes more user variables is one of which they are not known.
+const MAX_ASSIGNED: usize = 64;
+
 /// Whether tokens are names of columns and options, not expressions: a `(` calls nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Declares {
@@ -38,6 +41,14 @@ pub(super) struct Scan {
     pub(super) reads: LeftoverSet,
     pub(super) reads_variable: bool,
     pub(super) computes_variable: bool,
+    /// The user variables that the text shows to be written other than as targets of SET.
+    pub(super) assigned: Vec<Token>,
+    /// A user variable may be written that is not among these.
+    pub(super) assigns_unnamed: bool,
+    /// A statement begins with something else than SELECT or SET, and may touch a table that no FROM names.
+    pub(super) others: bool,
+    /// Behind INTO nothing has come yet but user variables and commas.
+    behind_into: bool,
     /// Something other than DUAL stands behind a `FROM`, or TABLE somewhere.
     pub(super) names_table: bool,
 }
@@ -50,6 +61,9 @@ impl Scan {
             reads: self.reads,
             reads_variable: self.reads_variable,
             computes_variable: self.computes_variable,
+            assigned: std::mem::take(&mut self.assigned),
+            assigns_unnamed: self.assigns_unnamed,
+            others: self.others,
             names_table: self.names_table,
             ..Self::default()
         };
@@ -66,8 +80,12 @@ impl Scan {
         // Also where a parenthesis stands before it, or the table of a function.
         self.names_table |= self.keyword == Some(Keyword::From) && !is_dual(cursor, token);
         let mut keyword = None;
+        let behind_into = std::mem::take(&mut self.behind_into);
         match token.kind {
-            TokenKind::Operator => self.operator(cursor, token),
+            TokenKind::Operator => {
+                self.operator(cursor, token);
+                self.behind_into = behind_into && token.is(b',');
+            }
             TokenKind::Word => {
                 keyword = cursor.keyword(token);
                 self.word(cursor, token, keyword);
@@ -87,9 +105,17 @@ impl Scan {
             TokenKind::SysVar => self.system_variable(cursor.text(token).get(2..).unwrap_or_default()),
             TokenKind::UserVar => {
                 self.reads_variable = true;
-                self.computes_variable |= self.keyword == Some(Keyword::Into) || self.writes_variables;
+                self.behind_into = behind_into || self.keyword == Some(Keyword::Into);
+                if self.behind_into {
+                    self.assigns(Some(token));
+                } else if self.writes_variables {
+                    self.assigns(None);
+                }
             }
             _ => {}
+        }
+        if self.before[1].is_none() {
+            self.others |= !matches!(keyword, Some(Keyword::Select | Keyword::Set));
         }
         self.skip(token);
         self.keyword = keyword;
@@ -106,7 +132,16 @@ impl Scan {
         } else if token.is(b',') && self.depth == 0 {
             self.shape.comma();
         } else if cursor.text(token) == b":=" {
-            self.computes_variable = true;
+            self.assigns(self.before[1].filter(|before| before.kind == TokenKind::UserVar));
+        }
+    }
+
+    /// A user variable gets a value, this one if it is known which.
+    fn assigns(&mut self, variable: Option<Token>) {
+        self.computes_variable = true;
+        match variable {
+            Some(token) if self.assigned.len() < MAX_ASSIGNED => self.assigned.push(token),
+            _ => self.assigns_unnamed = true,
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) fn set(walk: &mut Walk<'_>, draft: &mut Draft) -> Option<()> {
 
 /// MariaDB's `SET STATEMENT x = value, ... FOR`, from behind STATEMENT to behind FOR.
 pub(super) fn set_statement(walk: &mut Walk<'_>, draft: &mut Draft) -> Option<()> {
+    // What stands behind FOR may be any statement.
+    walk.scan.others = true;
     let mut list = List { walk, draft, carried: Scope::Statement, until_for: true };
     loop {
         let target = list.walk.next_target()?;

@@ -250,7 +250,7 @@ pub const fn advice(reason: PinReason) -> &'static str {
             "let the driver prepare statements by the protocol (COM_STMT_PREPARE), which keeps no connection, in place of PREPARE"
         }
         R::UserVariable => {
-            "set user variables by SET @x = literal, or compute in the application, in place of := and SELECT ... INTO @x"
+            "set user variables by SET without tables, or compute in the application, in place of := and SELECT ... INTO @x FROM a table"
         }
         R::UntrackedVariable => {
             "set the variable at the server (SET GLOBAL, my.cnf) or for one statement (a SET_VAR hint, SET STATEMENT)"

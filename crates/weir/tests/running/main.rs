@@ -79,6 +79,7 @@ mod sharing_types;
 mod sharing_untold;
 mod sharing_users;
 mod sharing_vanished;
+mod sharing_variables;
 mod shutdown;
 mod statements;
 mod terminal;

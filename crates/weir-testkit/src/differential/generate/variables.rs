@@ -117,8 +117,12 @@ pub(super) fn session_variables(s: &mut Session) {
 pub(super) fn user_variables(s: &mut Session) {
     s.class(Class::UserVariables);
     let (n, word) = (s.small(), s.word());
-    match s.rng.below(9) {
+    match s.rng.below(12) {
         0 => s.q(format!("SET @x = {n}, @y := '{word}'")),
+        // Read back: see `weir_session::Unread`.
+        9 => s.one_of(COMPUTED),
+        10 => s.q(format!("SET @x = IFNULL(@x, 0) + {n}, @y = CONCAT('{word}', {n})")),
+        11 => s.q(format!("SELECT {n} / 3, UPPER('{word}') INTO @x, @z")),
         1 => s.q(format!("SELECT @x := {n} + 1")),
         2 => s.q("SELECT id, v INTO @x, @y FROM t ORDER BY id LIMIT 1"),
         3 => s.q("SELECT id INTO @x FROM t"),
@@ -136,6 +140,19 @@ pub(super) fn user_variables(s: &mut Session) {
         "SELECT @x IS NULL, @y LIKE '%a%'",
     ]);
 }
+
+/// Values of each type that no literal has.
+const COMPUTED: &[&str] = &[
+    "SET @x = CAST(5 AS UNSIGNED) + 1, @y = 10 / 4, @z = CAST(7 AS DECIMAL(20,0))",
+    "SET @w = 1e0 / 3, @x = -1e0 * 0, @y = 2e0 + 2",
+    "SET @y = CONVERT('caf' USING latin1) COLLATE latin1_german1_ci, @z = UNHEX('00FF27')",
+    "SET @x = @@sql_mode, @y = @@character_set_results, @z = @@time_zone, @w = @@autocommit",
+    "SET @x = DATE'2026-11-20', @y = CAST('12:30:00.25' AS TIME(2)), @z = JSON_OBJECT('a', 1)",
+    "SET @x = IF(1 > 2, 1, NULL), @y = '' || 'x', @z = LAST_INSERT_ID()",
+    "SELECT @x := 5, @y := CONCAT(@x, 'b')",
+    "SELECT LAST_INSERT_ID(), DATABASE() INTO @x, @y",
+    "SET @y = UPPER('na\u{ef}ve'), @x = 9223372036854775806 + 1, @z = -9223372036854775807 - 1",
+];
 
 /// Text as each character set writes it.
 const SAMPLES: &[(&str, &[u8])] = &[
