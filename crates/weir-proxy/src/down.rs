@@ -9,7 +9,7 @@ use std::time::Instant;
 use weir_cache::Refusal;
 use weir_model::CloseReason;
 use weir_net::with_scratch;
-use weir_session::Variable;
+use weir_session::{PinSet, Reads, Variable};
 use weir_wire::HEADER;
 use weir_wire::command;
 use weir_wire::frame::Header;
@@ -68,10 +68,10 @@ impl Session {
                 }
             };
             self.server.held.clear();
-            let bytes = &scratch[..held + n];
+            let bytes = &mut scratch[..held + n];
             let answered = !self.phase.asks_nothing();
-            if is_last_word(bytes) && self.owes_an_answer() {
-                return self.last_word(cx, bytes);
+            if let Some(turn) = self.last_word(cx, bytes) {
+                return turn;
             }
             let passed = if answered {
                 match self.walk(bytes) {
@@ -308,9 +308,7 @@ impl Session {
             self.serve_instead(cx, &entry)?;
             return Ok(Turn::Moved);
         }
-        if self.phase == Phase::Idle && self.has_command && self.is_unpinned() {
-            // The command at hand is taken again, on another connection.
-            self.drop_link();
+        if self.goes_on_without() {
             return Ok(Turn::Moved);
         }
         // What has come of an answer is no answer.
@@ -321,29 +319,50 @@ impl Session {
     }
 
     /// The server has said why it closes the connection. A client whose command waits hears it in answer to that.
-    fn last_word(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Turn, Exit> {
-        if self.is_unpinned() {
-            self.drop_link();
-            return Ok(Turn::Moved);
+    /// `None`: it is none, or is passed on as what it is.
+    #[inline]
+    fn last_word(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Option<Result<Turn, Exit>> {
+        if !is_last_word(bytes) {
+            return None;
         }
-        let mut bytes = bytes.to_vec();
-        if let Some(seq) = bytes.get_mut(HEADER - 1) {
-            *seq = 1;
+        if self.goes_on_without() {
+            return Some(Ok(Turn::Moved));
         }
-        match self.pass_on(cx, &bytes, false) {
+        let owes_an_answer = self.owes_an_answer();
+        if owes_an_answer || self.awaits_answer() {
+            // The statement was not run: this is its answer, and has the number of one.
+            bytes[HEADER - 1] = 1;
+        }
+        owes_an_answer.then(|| match self.pass_on(cx, bytes, false) {
             Ok(()) => Err(Exit::Told(self.end_reason(CloseReason::ServerGone))),
             Err(e) => Err(self.client_write_failed(&e)),
-        }
+        })
     }
 
-    /// Whether nothing of the session keeps its connection.
-    fn is_unpinned(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| sharing.pins.is_free())
+    /// Gives up a connection that ends between two commands, where nothing is lost with it but warnings and counts that the next
+    /// statement would most likely not have asked for. A command at hand is taken again, on another one.
+    fn goes_on_without(&mut self) -> bool {
+        let idle = self.phase == Phase::Idle && !self.has_behind();
+        let Some(sharing) = self.sharing.as_mut().filter(|sharing| idle && sharing.can_do_without()) else {
+            return false;
+        };
+        sharing.pins.hold(PinSet::EMPTY);
+        sharing.unclean = false;
+        if sharing.leftovers.owes().contains(Reads::FOUND_ROWS) {
+            sharing.leftovers.lose_found_rows();
+        }
+        self.drop_link();
+        true
     }
 
     /// Whether a command waits in Weir, and its client for what becomes of it.
     fn owes_an_answer(&self) -> bool {
         self.phase == Phase::Idle && self.has_command && !self.has_behind()
+    }
+
+    /// Whether a session that outlives its connection waits for an answer of which nothing has come.
+    fn awaits_answer(&self) -> bool {
+        self.sharing.is_some() && self.phase == Phase::Answer && self.current.bytes_out == 0
     }
 
     /// Passes on what came; `last`: with it the answer is complete.

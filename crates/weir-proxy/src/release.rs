@@ -217,6 +217,16 @@ impl Sharing {
         self.pins.why().without(COURTESY.union(self.readable())).is_empty()
     }
 
+    /// Whether the session can go on if the attached connection ends: what it keeps there is given away to others who wait, too.
+    pub fn can_do_without(&self) -> bool {
+        self.is_attached()
+            && self.is_courteous()
+            && self.wanted.is_known()
+            && self.rebase.is_none()
+            && !self.has_unread()
+            && self.leftovers.owes().minus(Reads::FOUND_ROWS).is_none()
+    }
+
     /// Whether another connection can take the place of the attached one, and nothing of the session is lost. An id that only
     /// the attached one knows would be: another's would be read in its place.
     pub fn is_replaceable(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use crate::kit::lenenc_text;
 use anyhow::Result;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -101,4 +102,39 @@ pub fn greeting(version: &str, caps: Caps, plugin: &str) -> Vec<u8> {
     out.extend(plugin.bytes());
     out.push(0);
     out
+}
+
+/// Whether Weir asks for the variables of a session with this.
+pub fn asks_state(sql: &[u8]) -> bool {
+    sql.starts_with(b"SELECT HEX(DATABASE()),")
+}
+
+/// The answer: no server is like that, but Weir can work with it.
+pub fn state(sql: &[u8]) -> Vec<u8> {
+    let columns = str::from_utf8(sql).unwrap().split(',');
+    let value = |name: &str| match () {
+        () if name.contains("HEX") => "64",
+        () if name.contains("character_set") => "utf8mb4",
+        () if name.contains("collation") => "utf8mb4_general_ci",
+        () if name.contains("is_null") => "0",
+        () => "1",
+    };
+    result(0, 0, &columns.map(value).collect::<Vec<_>>()).0
+}
+
+/// A result of one row, as a server without DEPRECATE_EOF sends it behind a packet of this number, and the number of its last packet.
+pub fn result(mut seq: u8, flags: u8, values: &[&str]) -> (Vec<u8>, u8) {
+    let column = b"\x03def\0\0\0\x01v\x01v\x0c\x2d\0\xa0\0\0\0\xfd\0\0\0\0\0".to_vec();
+    let end = vec![0xfe, 0, 0, 2 | flags, 0];
+    let mut payloads = vec![vec![values.len() as u8]];
+    payloads.extend(values.iter().map(|_| column.clone()));
+    payloads.push(end.clone());
+    payloads.push(values.iter().flat_map(|value| lenenc_text(value)).collect());
+    payloads.push(end);
+    let mut out = Vec::new();
+    for payload in payloads {
+        seq = seq.wrapping_add(1);
+        out.extend(packet(seq, &payload));
+    }
+    (out, seq)
 }

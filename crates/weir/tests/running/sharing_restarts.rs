@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::fake_server::*;
 use crate::kit::*;
 use crate::sharing_kit::*;
 
@@ -140,4 +141,61 @@ async fn idle_connections_are_replaced(flavor: Flavor, server: &Server) {
     }
     assert_eq!(row(&mut one, "SELECT COUNT(*) FROM t").await, "4", "{flavor:?}");
     assert!(opened(&weir).await > 2.0, "nothing was replaced: the time has not passed");
+}
+
+/// An ERR with sequence id 0 crosses the statement on its way: nothing has run, the session goes on, and its client's library finds
+/// the packet where it awaits it.
+#[tokio::test]
+async fn p44_a_last_word_that_crosses_a_statement_is_its_answer() {
+    const OURS: &[u8] = b"SELECT 'crossed'";
+    let server = FakeServer::start("8.0.99", Caps::COMMON, |request| match request {
+        [command::QUERY, sql @ ..] if sql == OURS => Reply::Last(packet(
+            0,
+            b"\xff\xbf\x0f#HY000The client was disconnected by the server because of inactivity.",
+        )),
+        [command::QUERY, sql @ ..] if asks_state(sql) => Reply::Bytes(state(sql)),
+        [command::QUERY, sql @ ..] if sql.starts_with(b"SELECT 'after'") => {
+            Reply::Bytes(result(0, 0, &["after"]).0)
+        }
+        [command::QUIT, ..] => Reply::Last(Vec::new()),
+        _ => Reply::Bytes(packet(1, b"\0\0\0\x02\0\0\0")),
+    })
+    .await;
+    let weir = Weir::config(sharing_config(&server.addr().to_string(), 4, "", "")).start().unwrap();
+    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+    let mut client = app(weir.addr()).connect().await.unwrap();
+    for _ in 0..3 {
+        client.send(command::QUERY, OURS).await.unwrap();
+        let told = client.stream().expect_packet().await.unwrap();
+        assert_eq!((told.seq, &told.payload[..3]), (1, &b"\xff\xbf\x0f"[..]), "{told:?}");
+        assert_eq!(row(&mut client, "SELECT 'after'").await, "after");
+    }
+}
+
+/// What the last statement has left keeps a connection; where that ends, the client loses this, and nothing else.
+#[tokio::test]
+async fn a_server_that_restarts_under_clients_with_warnings_costs_them_these() {
+    for flavor in Flavor::BOTH {
+        let mut server = Server::start(flavor).unwrap();
+        database(&server, "sh_warned", &[TABLE[0], "INSERT INTO t (v) VALUES (1), (2)"]).await;
+        let weir = sharing(&server, 8, "", "");
+        let mut all: [Client; 3] = clients(&weir, "sh_warned").await;
+        for (n, client) in all.iter_mut().enumerate() {
+            client.run(&format!("SET @me = {n}")).await.unwrap();
+            match n {
+                0 => drop(client.query("SELECT nothing FROM nowhere").await.unwrap()),
+                1 => drop(client.run("SELECT CAST('x' AS SIGNED)").await.unwrap()),
+                _ => drop(client.run("UPDATE t SET v = v + 1").await.unwrap()),
+            }
+            pinned(client, if n == 2 { "row_count" } else { "warnings" }, "before").await;
+        }
+        server.restart().unwrap();
+        let asked = ["SHOW WARNINGS", "SELECT @me", "SELECT ROW_COUNT()"];
+        for (n, (client, sql)) in all.iter_mut().zip(asked).enumerate() {
+            let told = client.query(sql).await.unwrap();
+            let code = told.err().map(|err| err.code);
+            assert_eq!(code, (n != 1).then_some(1105), "{flavor:?} {sql}: {told:?}");
+            assert_eq!(row(client, "SELECT @me").await, n.to_string(), "{flavor:?} {sql}");
+        }
+    }
 }
