@@ -111,6 +111,7 @@ fn pool(found: &Found) -> Option<Pool> {
     Some(Pool {
         sharing: Sharing::from_word(found.text("sharing")?.0)?,
         min_idle: number(found, "min_idle"),
+        warm_up: flag(found, "warm_up"),
         idle_timeout: duration(found, "idle_timeout"),
         max_lifetime: duration(found, "max_lifetime"),
         queue_timeout: duration(found, "queue_timeout"),

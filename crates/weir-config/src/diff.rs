@@ -115,6 +115,7 @@ fn pool(config: &Config) -> Vec<Setting<'static>> {
     vec![
         shown("pool", "sharing", pool.sharing.as_str()),
         shown("pool", "min_idle", pool.min_idle),
+        shown("pool", "warm_up", pool.warm_up),
         shown("pool", "idle_timeout", duration_text(pool.idle_timeout)),
         shown("pool", "max_lifetime", duration_text(pool.max_lifetime)),
         shown("pool", "queue_timeout", duration_text(pool.queue_timeout)),

@@ -109,6 +109,8 @@ pub struct Pool {
     pub sharing: Sharing,
     /// Idle connections that are kept.
     pub min_idle: u32,
+    /// That many are opened ahead.
+    pub warm_up: bool,
     /// How long the other idle connections are kept.
     pub idle_timeout: Duration,
     /// How old a connection may become; zero is no limit.

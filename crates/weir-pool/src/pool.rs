@@ -135,6 +135,26 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
         cleared
     }
 
+    /// Idle connections that have ended, as `is_lost` says, and are to be closed; to be called about once a second.
+    pub fn lost(&self, now: Instant, is_lost: impl Fn(&C) -> bool) -> Vec<C> {
+        let (lost, wake) = {
+            let mut state = self.state.lock();
+            (state.lost(now, is_lost), state.next(now))
+        };
+        self.deliver(wake, now);
+        lost
+    }
+
+    /// For which of `keys` a connection should be opened ahead of clients, if for any.
+    pub fn lacks(&self, keys: &[&K], now: Instant) -> Option<usize> {
+        self.state.lock().lacks(keys, now)
+    }
+
+    /// The same, with the right to open it; then as after [`Grant::Open`].
+    pub fn open_ahead(&self, keys: &[&K], now: Instant) -> Option<usize> {
+        self.state.lock().open_ahead(keys, now)
+    }
+
     /// Limits that hold from now on.
     pub fn set_limits(&self, limits: PoolLimits, now: Instant) {
         let wake = {

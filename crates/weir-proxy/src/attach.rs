@@ -304,6 +304,7 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Box<Lin
         charset: session.charset_id,
         attributes: None,
     };
+    worker.shared.wishes.note(&worker.shared.settings(), &sharing.key, &request);
     let connection = open(session, &request).await?;
     lease.opened();
     let mut server = Box::new(Backend::from(connection));

@@ -83,6 +83,7 @@ mod untold;
 mod up;
 mod users;
 mod vanish;
+mod warm;
 mod watchdog;
 mod wish;
 mod worker;

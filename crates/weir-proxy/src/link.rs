@@ -265,6 +265,8 @@ pub struct PoolSettings {
     /// For users without a word of their own.
     pub sharing: Sharing,
     pub limits: PoolLimits,
+    /// `min_idle` connections are opened ahead.
+    pub warm_up: bool,
     /// Prepared statements on the server, of all connections together.
     pub server_statements: u32,
     /// Zero is no limit.

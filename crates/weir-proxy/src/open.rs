@@ -57,8 +57,12 @@ pub(crate) async fn open(
         };
         match opened {
             Ok(mut opened) => {
-                if let (weir_config::Sharing::Session, Some(own)) = (sharing, &mut opened.sharing) {
-                    own.pins.add(PinReason::SessionMode.into());
+                match (sharing, &mut opened.sharing) {
+                    (weir_config::Sharing::Session, Some(own)) => {
+                        own.pins.add(PinReason::SessionMode.into());
+                    }
+                    (_, Some(shared)) => worker.shared.wishes.note(settings, &shared.key, &request),
+                    (_, None) => {}
                 }
                 identity.accepted(worker, secret);
                 return Ok((opened, secret.clone()));

@@ -12,6 +12,7 @@ use crate::rules::{RuleCount, RuleMaker, Rules};
 use crate::settings::Settings;
 use crate::spare::Spares;
 use crate::users::Remembered;
+use crate::warm::Wishes;
 use arc_swap::ArcSwap;
 use aws_lc_rs::rand;
 use std::cell::RefCell;
@@ -91,6 +92,8 @@ pub struct Shared {
     pub(crate) bases: parking_lot::Mutex<Bases>,
     /// Connections that clients of their own have left.
     pub(crate) spares: Spares,
+    /// What connections are to be opened ahead.
+    pub(crate) wishes: Wishes,
     /// For what is hashed of prepared statements.
     pub(crate) statement_seed: u64,
     /// Somebody looks after the statements that wait in the pool's queue.
@@ -140,6 +143,7 @@ impl Shared {
             confirmed: Confirmed::default(),
             bases: parking_lot::Mutex::default(),
             spares: Spares::new(workers),
+            wishes: Wishes::default(),
             queue_watched: AtomicBool::new(false),
             probing: tokio::sync::Mutex::new(None),
             decrypting: Arc::new(tokio::sync::Semaphore::new((cores / 2).max(1))),

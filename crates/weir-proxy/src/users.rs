@@ -51,6 +51,10 @@ impl Users {
         self.by_name.get(name).cloned()
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.by_name.keys().map(Vec::as_slice)
+    }
+
     /// Whether one of them shares server connections.
     pub fn share(&self) -> bool {
         self.by_name.values().any(|user| user.sharing == Some(Sharing::Transaction))

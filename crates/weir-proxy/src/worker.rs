@@ -15,6 +15,7 @@ use crate::serve::serve;
 use crate::shared::Shared;
 use crate::spare;
 use crate::texts::Texts;
+use crate::warm::keep_warm;
 use parking_lot::Mutex;
 use std::borrow::BorrowMut;
 use std::collections::BTreeMap;
@@ -272,6 +273,7 @@ fn start_ring(worker: &Worker, io: Io) {
 async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
     let mut clients = tokio::task::JoinSet::new();
     let sweeper = tokio::spawn(sweep(Arc::clone(&worker)));
+    let warmer = (worker.index == HOME).then(|| tokio::spawn(keep_warm(Arc::clone(&worker))));
     loop {
         tokio::select! {
             next = incoming.recv() => match next {
@@ -301,6 +303,9 @@ async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming
         report(ended);
     }
     sweeper.abort();
+    if let Some(warmer) = warmer {
+        warmer.abort();
+    }
     spare::close_own(&worker);
     if worker.index == HOME {
         for link in worker.shared.pool.clear(Instant::now()) {

@@ -100,6 +100,7 @@ fn pool(config: &Config) -> Result<PoolSettings> {
             max_waiting: pool.max_waiting as usize,
             max_pinned: u32::try_from(share).unwrap_or(max).max(1),
         },
+        warm_up: pool.warm_up,
         server_statements: pool.server_statements,
         max_lifetime: pool.max_lifetime,
         queue_timeout: pool.queue_timeout,

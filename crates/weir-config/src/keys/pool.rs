@@ -25,7 +25,16 @@ pub(super) static POOL: Section = Section {
             100_000,
             "1",
             "Idle connections that are kept however long nobody needs them, so that the first statement after a quiet \
-             time does not wait for a login.",
+             time does not wait for a login. That many are opened ahead only with `warm_up`.",
+        ),
+        key(
+            "warm_up",
+            Kind::Flag,
+            Default::Is("false"),
+            "Opens connections ahead, so that `min_idle` of them are idle: after the start, and again when some were closed (`max_lifetime`, \
+             a server that has restarted, KILL). Only for users that share connections and whose password stands in `[[user]]`, with the client flags that \
+             their clients have lately used; before the first client, with those of libmysqlclient. One at a time, never while a statement \
+             waits, and not while the server cannot be reached. Off, for each is a login that no client has asked for.",
         ),
         key(
             "idle_timeout",

@@ -14,6 +14,7 @@
 //! one is opened at once ([`FEW`]): that is the invariant that each event restores, and the tests check it after every step.
 //! Whether there should be more than few is judged every [`LOOK_EVERY`] by [`State::tick`] ([`growth`]).
 
+mod ahead;
 mod growth;
 mod line;
 
@@ -82,6 +83,8 @@ struct Idle<C> {
     since: Instant,
     /// The connection is not used from here on (`max_lifetime`, the server's `wait_timeout`).
     until: Instant,
+    /// When it was last seen to be there.
+    looked: Instant,
 }
 
 /// Connections that are not kept by a session, below which one more is opened as soon as a statement finds none idle. A server
@@ -202,7 +205,7 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         };
         let workers = self.workers;
         let shelf = worker.min(workers - 1);
-        let idle = Idle { connection, since: now, until };
+        let idle = Idle { connection, since: now, until, looked: now };
         match self.idle.get_mut(key) {
             Some(shelves) => shelves[shelf].push_back(idle),
             None => {

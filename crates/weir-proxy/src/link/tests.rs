@@ -11,6 +11,7 @@ fn settings(max_lifetime: Duration) -> PoolSettings {
     PoolSettings {
         sharing: Sharing::Transaction,
         limits,
+        warm_up: false,
         server_statements: 100,
         max_lifetime,
         queue_timeout: Duration::from_secs(10),

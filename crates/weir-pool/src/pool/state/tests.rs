@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
+mod ahead;
 mod simulation;
 
 type S = State<u8, u32, u32>;
