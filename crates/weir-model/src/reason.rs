@@ -23,7 +23,7 @@ pub enum CloseReason {
     LoginTimeout,
     /// Too many clients were logging in, and this was the oldest of them.
     LoginEvicted,
-    /// The client sat idle longer than `limits.client_idle_timeout` or `limits.idle_transaction_timeout`, or amid a statement for `limits.client_read_timeout`.
+    /// The client sat idle longer than `limits.client_idle_timeout` or `limits.idle_transaction_timeout`, or than the `wait_timeout` of its session, or amid a statement for `limits.client_read_timeout`.
     IdleTimeout,
     /// The client did not take its answer for longer than `limits.client_write_timeout`.
     WriteTimeout,

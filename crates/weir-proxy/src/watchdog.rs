@@ -2,20 +2,33 @@
 //! command that goes through: when it fires it looks at what has happened since.
 
 use crate::session::{Exit, Phase, Session};
+use crate::sharing::Sharing;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep};
-use weir_model::CloseReason;
+use weir_model::{CloseReason, ServerFamily};
+use weir_session::Variable;
 use weir_wire::packet::ErrPacket;
 
 /// ER_NET_READ_INTERRUPTED.
 pub(crate) const SERVER_SILENT: u16 = 1159;
 
+/// ER_CLIENT_INTERACTION_TIMEOUT.
+const INACTIVITY: u16 = 4031;
+
+/// MySQL says so since 8.0.24; MariaDB says nothing.
+const SAYS_INACTIVITY: u32 = 80_024;
+
+const BY_THE_SERVER: &str = "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout \
+    for configuring this behavior.";
+
 /// What the session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
     Client,
+    /// The same, for as long as its session's own `wait_timeout` says. Another limit is another wait.
+    OwnLimit(Duration),
     /// The next statement of a transaction.
     InTransaction,
     /// The rest of a request that is held.
@@ -108,9 +121,11 @@ impl Session {
         let (any, in_transaction) = (self.limits.client_idle_timeout, self.limits.idle_transaction_timeout);
         let is_shorter = !in_transaction.is_zero() && (any.is_zero() || in_transaction < any);
         if is_shorter && self.walker.in_transaction() {
-            (Waits::InTransaction, in_transaction)
-        } else {
-            (Waits::Client, any)
+            return (Waits::InTransaction, in_transaction);
+        }
+        match self.sharing.as_ref().and_then(|sharing| sharing.own_wait_timeout()) {
+            Some(own) if any.is_zero() || own <= any => (Waits::OwnLimit(own), own),
+            Some(_) | None => (Waits::Client, any),
         }
     }
 
@@ -121,7 +136,7 @@ impl Session {
 
     fn waited_already(&self, waits: Waits) -> Option<Duration> {
         match waits {
-            Waits::Client | Waits::InTransaction => Some(self.current.ended.elapsed()),
+            Waits::Client | Waits::OwnLimit(_) | Waits::InTransaction => Some(self.current.ended.elapsed()),
             Waits::Pool => Some(self.sharing.as_ref()?.waiting.as_ref()?.begun.elapsed()),
             Waits::Server | Waits::SlowReader | Waits::Upload => None,
         }
@@ -139,6 +154,13 @@ impl Session {
             }
             // The client is told there that none became free.
             Waits::Pool => Exit::Attach,
+            // As the server does, which has no connection of this session.
+            Waits::OwnLimit(_) => match self.server.family {
+                ServerFamily::MySql if self.server.version >= SAYS_INACTIVITY => {
+                    Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(INACTIVITY, b"HY000", BY_THE_SERVER))
+                }
+                ServerFamily::MySql | ServerFamily::MariaDb => Exit::Close(CloseReason::IdleTimeout),
+            },
             Waits::Client | Waits::InTransaction => {
                 let key = match waits {
                     Waits::InTransaction => "idle_transaction_timeout",
@@ -146,7 +168,7 @@ impl Session {
                 };
                 let text =
                     format!("The client was disconnected by Weir because of inactivity ({key}, {seconds} s)");
-                Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(4031, b"HY000", text))
+                Exit::Tell(CloseReason::IdleTimeout, ErrPacket::new(INACTIVITY, b"HY000", text))
             }
             Waits::Server => {
                 let text = format!(
@@ -156,5 +178,21 @@ impl Session {
                 Exit::Tell(CloseReason::ServerTimeout, ErrPacket::new(SERVER_SILENT, b"08S01", text))
             }
         }
+    }
+}
+
+impl Sharing {
+    /// The `wait_timeout` that the session has set for itself, while no server connection of its own can run out of it. (The value
+    /// of its login ends nobody then: it is there to free connections, and there is none.)
+    fn own_wait_timeout(&self) -> Option<Duration> {
+        if self.is_attached() {
+            return None;
+        }
+        let own = self.wanted.get(Variable::WAIT_TIMEOUT)??;
+        let login = self.login.as_ref()?.get(Variable::WAIT_TIMEOUT)??;
+        if own == login {
+            return None;
+        }
+        std::str::from_utf8(own).ok()?.parse().ok().map(Duration::from_secs)
     }
 }

@@ -92,7 +92,7 @@ pub(super) static LIMITS: Section = Section {
             "no limit",
             "\"0s\"",
             "Silence of a client between statements. 0 leaves it to the server's `wait_timeout`, \
-             which does not end a client that shares connections and has none at the time.",
+             which does not end a client that shares connections and has none at the time, unless its session has set a `wait_timeout` of its own.",
         ),
         time_or(
             "idle_transaction_timeout",

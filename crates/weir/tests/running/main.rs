@@ -80,6 +80,7 @@ mod sharing_untold;
 mod sharing_users;
 mod sharing_vanished;
 mod sharing_variables;
+mod sharing_wait_timeout;
 mod sharing_warm_up;
 mod shutdown;
 mod statements;
