@@ -75,6 +75,7 @@ impl Variable {
     pub const SQL_MODE: Self = Self::of("sql_mode");
     pub const TRANSACTION_ISOLATION: Self = Self::of("transaction_isolation");
     pub const TRANSACTION_READ_ONLY: Self = Self::of("transaction_read_only");
+    pub const TIME_ZONE: Self = Self::of("time_zone");
     pub const WAIT_TIMEOUT: Self = Self::of("wait_timeout");
 
     /// How many there are: less than 128, so that a [`VarSet`] holds any of them.

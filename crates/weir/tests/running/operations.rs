@@ -1,6 +1,7 @@
 //! What operators see: SHOW WEIR SESSION and /metrics agree with what was done.
 
 use crate::kit::*;
+use crate::sharing_kit::*;
 
 #[tokio::test]
 async fn show_weir_session_describes_the_session() {
@@ -38,6 +39,46 @@ async fn show_weir_session_describes_the_session() {
             client.run("show  weir\n session ;").await.unwrap();
             assert!(client.query("SHOW WEIR SESSIONS").await.unwrap().err().is_some());
         }
+    }
+}
+
+#[tokio::test]
+async fn show_weir_session_tells_the_state_that_moves_with_the_session() {
+    for (flavor, server) in &both() {
+        database(server, "op_state", &[]).await;
+        let weir = sharing(server, 2, "", "");
+        let mut client = app(weir.addr()).connect().await.unwrap();
+        assert_eq!(shown(&mut client, "schema").await, "NULL");
+        assert_eq!(shown(&mut client, "user_variables").await, "0");
+        client.run("USE op_state").await.unwrap();
+        client.run("SET NAMES latin1, time_zone = '+03:00', sql_mode = 'ANSI_QUOTES'").await.unwrap();
+        client
+            .run("SET character_set_results = NULL, @b = 'a secret', @a = 1, autocommit = 0")
+            .await
+            .unwrap();
+        client.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await.unwrap();
+        client.prepare("SELECT 1").await.unwrap();
+        for (name, value) in [
+            ("schema", "op_state"),
+            ("character_set_client", "latin1"),
+            ("character_set_results", "NULL"),
+            ("collation_connection", "latin1_swedish_ci"),
+            ("sql_mode", "ANSI_QUOTES"),
+            ("time_zone", "+03:00"),
+            ("transaction_isolation", "READ-COMMITTED"),
+            ("autocommit", "no"),
+            ("user_variables", "2 (a, b)"),
+            ("prepared_statements", "1"),
+        ] {
+            assert_eq!(shown(&mut client, name).await, value, "{flavor:?}: {name}");
+        }
+        client.run("SET @c = 1 + 1").await.unwrap();
+        let told = shown(&mut client, "user_variables").await;
+        assert!(told.starts_with("2 (a, b), and others") && !told.contains("secret"), "{flavor:?}: {told}");
+        // Nobody follows the state of a client that shares no connection.
+        let weir = weir_with(server, "");
+        let mut own = app(weir.addr()).connect().await.unwrap();
+        assert_eq!(shown(&mut own, "sql_mode").await, "unknown");
     }
 }
 
