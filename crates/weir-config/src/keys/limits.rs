@@ -99,8 +99,11 @@ pub(super) static LIMITS: Section = Section {
             365 * DAYS,
             "no limit",
             "\"0s\"",
-            "Silence of a client that has a transaction open, and so keeps its connection and its locks: error 4031, and the server rolls back. \
-             0 leaves it to the server's `wait_timeout`.",
+            "Silence of a client that has a transaction open, as the server's last answer said, and so keeps its connection and its locks: error 4031, \
+             and the server rolls back. What keeps a connection without a transaction (LOCK TABLES, GET_LOCK(), a temporary table) is not meant; \
+             `client_idle_timeout` is for all. 0 leaves it to the server's `wait_timeout`, and is the default because no server ends \
+             a transaction by itself, and who debugs one or thinks about its COMMIT would lose it. Where connections are shared, a few minutes keep forgotten \
+             ones from taking the pool's `pinned_share`.",
         ),
         time(
             "client_read_timeout",

@@ -76,3 +76,50 @@ async fn p44_a_connection_on_which_a_session_has_set_wait_timeout_does_not_end_u
         assert_eq!(row(&mut next, "SELECT COUNT(*) FROM t").await, "1", "{flavor:?}: it was rolled back");
     }
 }
+
+#[tokio::test]
+async fn p44_the_limit_of_silent_transactions_is_for_transactions_and_for_nothing_else() {
+    let servers = both();
+    tokio::join!(
+        only_transactions_end(&servers[0].1, servers[0].0),
+        only_transactions_end(&servers[1].1, servers[1].0)
+    );
+}
+
+async fn only_transactions_end(server: &Server, flavor: Flavor) {
+    database(server, "sh_idle_trx", &["CREATE TABLE t (i INT) ENGINE = InnoDB", "CREATE TABLE u (i INT)"])
+        .await;
+    let weir = sharing(server, 20, "", "[limits]\nidle_transaction_timeout = \"2s\"\n");
+    let stay: [&[&str]; 5] = [
+        &["LOCK TABLES u WRITE"],
+        &["SELECT GET_LOCK('sh_idle_trx', 1)"],
+        &["CREATE TEMPORARY TABLE x (i INT)"],
+        &["SET autocommit = 0"],
+        &["BEGIN", "INSERT INTO t VALUES (1)", "COMMIT"],
+    ];
+    let end: [&[&str]; 3] = [
+        &["BEGIN"],
+        &["SET autocommit = 0", "SELECT i FROM t"],
+        &["START TRANSACTION READ ONLY", "SELECT GET_LOCK('sh_idle_trx2', 1)"],
+    ];
+    let (mut staying, mut ending) = (Vec::new(), Vec::new());
+    for (sessions, all) in [(&mut staying, &stay[..]), (&mut ending, &end[..])] {
+        for statements in all {
+            let mut client = client(&weir, "sh_idle_trx").await;
+            for sql in *statements {
+                client.run(sql).await.unwrap();
+            }
+            sessions.push((client, format!("{flavor:?}: {statements:?}")));
+        }
+    }
+    for (mut client, what) in ending {
+        let said = last_words(&mut client).await;
+        let text = String::from_utf8_lossy(&said[0].1).into_owned();
+        assert!(text.contains("idle_transaction_timeout, 2 s"), "{what}: {text}");
+    }
+    // The others have been silent for longer than the first of these.
+    for (mut client, what) in staying {
+        let answer = client.query("SELECT 1 FROM u").await.map(|answer| answer.err().cloned());
+        assert_eq!(answer.unwrap(), None, "{what}");
+    }
+}
