@@ -1,5 +1,5 @@
 //! The pool under schedules that chance draws, thousands of them: threads that check out, return, lose, keep and replace
-//! connections, leave the queue, look at it, lower the limits and sweep.
+//! connections, leave the queue, look at it, lower the limits, sweep and open connections ahead.
 //!
 //! Where a wake-up is lost, all threads are blocked in the end, and the scheduler says so; it then prints the
 //! schedule, which `shuttle::replay` runs again. With `cargo test -p weir-pool --features shuttle --test schedules`.
@@ -33,14 +33,14 @@ struct Habits {
     /// In a hundred of those who wait: those who leave, and those who have the queue looked at.
     leaving: u32,
     looking: u32,
-    /// One more thread sweeps, clears, and changes the limits.
+    /// One more thread sweeps, clears, opens ahead, and changes the limits.
     housekeeping: bool,
 }
 
 const PLAIN: Habits = Habits {
     limits: PoolLimits {
         max: 2,
-        min_idle: 0,
+        min_idle: 1,
         idle_timeout: Duration::from_secs(60),
         max_waiting: 100,
         max_pinned: 1,
@@ -270,12 +270,26 @@ impl World {
         }
     }
 
+    fn open_ahead(&self) {
+        let Some(account) = self.pool.open_ahead(&[&0, &1], now()) else { return };
+        self.granted(false);
+        match self.connection(account as u8, Grant::Open) {
+            Some(connection) => self.give_back(connection, 0, false),
+            None => self.end(false),
+        }
+    }
+
     fn keep_house(&self) {
         let few = PoolLimits { max: 1, max_pinned: 1, ..self.habits.limits };
         for _ in 0..self.habits.statements {
-            drop(match thread_rng().gen_range(0..4) {
+            drop(match thread_rng().gen_range(0..6) {
                 0 => self.pool.sweep(now()),
                 1 => self.pool.clear(now()),
+                4 => self.pool.lost(now(), |connection| connection.number % 2 == 0),
+                5 => {
+                    self.open_ahead();
+                    Vec::new()
+                }
                 2 => {
                     self.pool.set_limits(few, now());
                     self.pool.sweep(now())

@@ -314,6 +314,8 @@ enum Step {
     Sweep,
     Later,
     Tick,
+    Ahead,
+    Lost(u32),
     Max(u32),
 }
 
@@ -326,6 +328,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Sweep),
         1 => Just(Step::Later),
         3 => Just(Step::Tick),
+        2 => Just(Step::Ahead),
+        1 => (0..3u32).prop_map(Step::Lost),
         1 => (1..16u32).prop_map(Step::Max),
     ]
 }
@@ -430,9 +434,22 @@ impl World {
                 let wake = self.state.tick(self.now);
                 self.serve(wake);
             }
+            Step::Ahead => {
+                let keys = [&0, &1, &2];
+                let before = self.state.open();
+                if let Some(at) = self.state.open_ahead(&keys, self.now) {
+                    assert!(before < self.max && self.queue.is_empty(), "{before} are open");
+                    self.given(*keys[at], Grant::Open, false);
+                }
+            }
+            Step::Lost(which) => {
+                self.state.lost(self.now, |connection| connection % 3 == which);
+                let wake = self.state.next(self.now);
+                self.serve(wake);
+            }
             Step::Max(max) => {
                 self.max = max;
-                self.state.set_limits(limits(max));
+                self.state.set_limits(PoolLimits { min_idle: 2, ..limits(max) });
                 let wake = self.state.next(self.now);
                 self.serve(wake);
             }
@@ -477,7 +494,7 @@ impl World {
 proptest! {
     #[test]
     fn nobody_waits_for_nothing_and_nothing_is_lost(steps in prop::collection::vec(step(), 1..200)) {
-        let state = S::new(limits(3), 3);
+        let state = S::new(PoolLimits { min_idle: 2, ..limits(3) }, 3);
         let now = Instant::now();
         let mut world = World { state, now, max: 3, used: Vec::new(), queue: Vec::new(), next: 0 };
         for step in steps {
