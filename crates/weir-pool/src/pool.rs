@@ -115,11 +115,11 @@ impl<K: Eq + Hash + Clone, C> Pool<K, C> {
         self.state.lock().longest_wait(now)
     }
 
-    /// Idle connections that are to be closed now; to be called about once a second.
-    pub fn sweep(&self, now: Instant) -> Vec<C> {
+    /// Idle connections that are to be closed now; to be called about once a second. `warm` accounts have theirs opened ahead.
+    pub fn sweep(&self, warm: &[&K], now: Instant) -> Vec<C> {
         let (swept, wake) = {
             let mut state = self.state.lock();
-            (state.sweep(now), state.next(now))
+            (state.sweep(warm, now), state.next(now))
         };
         self.deliver(wake, now);
         swept

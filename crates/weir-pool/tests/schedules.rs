@@ -283,7 +283,7 @@ impl World {
         let few = PoolLimits { max: 1, max_pinned: 1, ..self.habits.limits };
         for _ in 0..self.habits.statements {
             drop(match thread_rng().gen_range(0..6) {
-                0 => self.pool.sweep(now()),
+                0 => self.pool.sweep(&[], now()),
                 1 => self.pool.clear(now()),
                 4 => self.pool.lost(now(), |connection| connection.number % 2 == 0),
                 5 => {
@@ -292,7 +292,7 @@ impl World {
                 }
                 2 => {
                     self.pool.set_limits(few, now());
-                    self.pool.sweep(now())
+                    self.pool.sweep(&[], now())
                 }
                 _ => {
                     self.pool.set_limits(self.habits.limits, now());

@@ -304,8 +304,8 @@ async fn dial(session: &mut Session, mut lease: Lease) -> Result<(Lease, Box<Lin
         charset: session.charset_id,
         attributes: None,
     };
-    worker.shared.wishes.note(&worker.shared.settings(), &sharing.key, &request);
     let connection = open(session, &request).await?;
+    worker.shared.wishes.note(&worker.shared.settings(), &sharing.key, &request);
     lease.opened();
     let mut server = Box::new(Backend::from(connection));
     match read_state(worker, &mut server).await {

@@ -113,6 +113,8 @@ fn sharing(settings: &Settings, user: &[u8]) -> Option<Arc<ListedUser>> {
 #[derive(Debug)]
 struct Failing {
     why: String,
+    /// The log tells of it.
+    told: bool,
     pause: Duration,
     /// `None`: the server has refused the password. Nobody asks again before a client has logged in or the configuration has changed,
     /// for accounts are locked that do so (`FAILED_LOGIN_ATTEMPTS`).
@@ -139,6 +141,20 @@ pub(crate) async fn keep_warm(worker: Arc<Worker>) {
         if settings.pool.warm_up {
             look(&worker, settings, &mut memory).await;
         }
+    }
+}
+
+/// Closes idle connections that are too old or not needed.
+pub(crate) fn sweep(worker: &Worker) {
+    let shared = &worker.shared;
+    let settings = shared.settings.load();
+    let wishes = match (settings.pool.warm_up, shared.upstream.greeting()) {
+        (true, Some(greeting)) => shared.wishes.of(&settings, greeting.caps),
+        _ => Vec::new(),
+    };
+    let warm: Vec<&Key> = wishes.iter().map(|wish| &wish.key).collect();
+    for link in shared.pool.sweep(&warm, Instant::now()) {
+        worker.close_server(link.server);
     }
 }
 
@@ -198,21 +214,22 @@ impl Memory {
         let user = &wish.key.user;
         let shown = String::from_utf8_lossy(user);
         let Err(error) = opened else {
-            if self.failing.remove(user).is_some() {
+            if self.failing.remove(user).is_some_and(|before| before.told) {
                 tracing::info!(event = "warm_up", user = %shown, "connections of this user can be opened ahead again");
             }
             return;
         };
         let why = error.to_string();
         let before = self.failing.remove(user);
-        // That the server is not reachable is logged already.
-        if !error.is_unreachable() && before.as_ref().is_none_or(|before| before.why != why) {
+        // That the server is not reachable is logged already; that Weir's own limit is reached is nothing wrong.
+        let told = matches!(error, ConnectError::Refused { .. } | ConnectError::Auth { .. });
+        if told && before.as_ref().is_none_or(|before| before.why != why) {
             tracing::warn!(event = "warm_up_failed", user = %shown, %why, "no connection of this user can be opened ahead");
         }
         let pause = before.map_or(PAUSE, |before| (before.pause * 2).min(PAUSE_MAX));
         let now = Instant::now();
         let until = (!is_access_denied(&error)).then(|| now + pause);
-        self.failing.insert(Arc::clone(user), Failing { why, pause, until, at: now });
+        self.failing.insert(Arc::clone(user), Failing { why, told, pause, until, at: now });
     }
 }
 

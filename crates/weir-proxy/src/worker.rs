@@ -15,7 +15,7 @@ use crate::serve::serve;
 use crate::shared::Shared;
 use crate::spare;
 use crate::texts::Texts;
-use crate::warm::keep_warm;
+use crate::warm;
 use parking_lot::Mutex;
 use std::borrow::BorrowMut;
 use std::collections::BTreeMap;
@@ -170,9 +170,7 @@ async fn sweep(worker: Arc<Worker>) {
         spare::sweep(&worker);
         analytics::here(|analytics| analytics.tell());
         if worker.index == HOME {
-            for link in worker.shared.pool.sweep(Instant::now()) {
-                worker.close_server(link.server);
-            }
+            warm::sweep(&worker);
             worker.shared.cache().sweep(Instant::now());
         }
     }
@@ -273,7 +271,7 @@ fn start_ring(worker: &Worker, io: Io) {
 async fn run(worker: Arc<Worker>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
     let mut clients = tokio::task::JoinSet::new();
     let sweeper = tokio::spawn(sweep(Arc::clone(&worker)));
-    let warmer = (worker.index == HOME).then(|| tokio::spawn(keep_warm(Arc::clone(&worker))));
+    let warmer = (worker.index == HOME).then(|| tokio::spawn(warm::keep_warm(Arc::clone(&worker))));
     loop {
         tokio::select! {
             next = incoming.recv() => match next {

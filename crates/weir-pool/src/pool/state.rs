@@ -306,17 +306,26 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
 
     /// Idle connections that are to be closed now: too old, idle for too long, or above a lowered limit. They no
     /// longer count as open.
-    pub fn sweep(&mut self, now: Instant) -> Vec<C> {
+    /// Those of `warm` accounts are opened ahead, and would be again if the others' made them too many.
+    pub fn sweep(&mut self, warm: &[&K], now: Instant) -> Vec<C> {
         let mut out = Vec::new();
-        let mut surplus = self.idle_count.saturating_sub(self.limits.min_idle);
+        let min_idle = self.limits.min_idle;
+        let mut surplus = self.idle_count.saturating_sub(min_idle);
+        let mut warm_surplus = self.idle_of_all(warm, now).saturating_sub(min_idle);
         let mut above = self.open.saturating_sub(self.limits.max);
-        for shelf in self.idle.values_mut().flatten() {
+        let of_accounts = self.idle.iter_mut().map(|(key, shelves)| (warm.contains(&key), shelves));
+        for (is_warm, shelf) in
+            of_accounts.flat_map(|(is_warm, shelves)| shelves.iter_mut().map(move |shelf| (is_warm, shelf)))
+        {
             let mut kept = VecDeque::with_capacity(shelf.len());
             // The front of a shelf has been idle longest.
             for idle in shelf.drain(..) {
-                let unneeded = surplus > 0 && now.duration_since(idle.since) >= self.limits.idle_timeout;
+                let unneeded = surplus > 0
+                    && !(is_warm && warm_surplus == 0)
+                    && now.duration_since(idle.since) >= self.limits.idle_timeout;
                 if idle.until <= now || unneeded || above > 0 {
                     surplus = surplus.saturating_sub(1);
+                    warm_surplus = warm_surplus.saturating_sub(u32::from(is_warm && idle.until > now));
                     above = above.saturating_sub(1);
                     self.idle_count -= 1;
                     self.open = self.open.saturating_sub(1);

@@ -17,11 +17,10 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         if self.waiting.len() > 0 || self.opening > 0 || self.open >= self.limits.max {
             return None;
         }
-        let idle: Vec<usize> = keys.iter().map(|key| self.idle_of(key, now)).collect();
-        if idle.iter().sum::<usize>() >= self.limits.min_idle as usize {
+        if self.idle_of_all(keys, now) >= self.limits.min_idle {
             return None;
         }
-        idle.iter().enumerate().min_by_key(|(_, idle)| **idle).map(|(at, _)| at)
+        keys.iter().enumerate().min_by_key(|(_, key)| self.idle_of(key, now)).map(|(at, _)| at)
     }
 
     /// The same, with the right to open it: [`Self::opened`] comes next, and [`Self::closed`] if it cannot be made.
@@ -30,6 +29,11 @@ impl<K: Eq + Hash + Clone, C, W> State<K, C, W> {
         self.open += 1;
         self.opening += 1;
         Some(at)
+    }
+
+    pub(super) fn idle_of_all(&self, keys: &[&K], now: Instant) -> u32 {
+        let idle: usize = keys.iter().map(|key| self.idle_of(key, now)).sum();
+        u32::try_from(idle).unwrap_or(u32::MAX)
     }
 
     fn idle_of(&self, key: &K, now: Instant) -> usize {

@@ -261,11 +261,11 @@ fn what_is_too_old_or_not_needed_is_swept() {
     for connection in 0..3 {
         assert!(back(&mut state, 1, connection, 0, now).is_none());
     }
-    assert_eq!(state.sweep(now + MINUTE / 2), [0u32; 0]);
+    assert_eq!(state.sweep(&[], now + MINUTE / 2), [0u32; 0]);
     // One stays, the one used last.
-    assert_eq!(state.sweep(now + MINUTE), [0, 1]);
+    assert_eq!(state.sweep(&[], now + MINUTE), [0, 1]);
     assert_eq!((state.open(), state.idle()), (1, 1));
-    assert_eq!(state.sweep(now + 10 * MINUTE), [2]);
+    assert_eq!(state.sweep(&[], now + 10 * MINUTE), [2]);
     assert_eq!((state.open(), state.idle()), (0, 0));
     // One that must not be used any longer is not put back at all.
     assert_eq!(out(&mut state, 1, 0, now), Checkout::Open);
@@ -285,7 +285,7 @@ fn what_is_too_old_hides_nothing() {
     assert_eq!(out(&mut state, 1, 0, now + LOOK_EVERY), Checkout::Idle(1));
     // What is left of this worker's is too old, and the other's is not.
     assert_eq!(out(&mut state, 1, 0, now + LOOK_EVERY), Checkout::Idle(0));
-    assert_eq!(state.sweep(now + LOOK_EVERY), [2]);
+    assert_eq!(state.sweep(&[], now + LOOK_EVERY), [2]);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_lowered_limit_is_reached_as_connections_come_back() {
     }
     assert!(back(&mut state, 1, 0, 0, now).is_none());
     state.set_limits(limits(1));
-    assert_eq!(state.sweep(now), [0]);
+    assert_eq!(state.sweep(&[], now), [0]);
     assert_eq!(state.checkin(&1, 1, 0, now, now + MINUTE).close, Some(1));
     assert!(back(&mut state, 1, 2, 0, now).is_none());
     assert_eq!((state.open(), state.idle()), (1, 1));
@@ -424,7 +424,7 @@ impl World {
                 assert!(self.state.leave(ticket));
             }
             Step::Sweep => {
-                self.state.sweep(self.now);
+                self.state.sweep(&[], self.now);
                 let wake = self.state.next(self.now);
                 self.serve(wake);
             }

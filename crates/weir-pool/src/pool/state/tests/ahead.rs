@@ -77,3 +77,29 @@ fn what_has_ended_while_it_was_idle_is_found_and_no_longer_counts() {
     assert_eq!(state.lost(now + 2 * MINUTE, |_| true).len(), 50);
     assert_eq!((state.open(), state.idle()), (0, 0));
 }
+
+#[test]
+fn others_connections_do_not_make_those_too_many_that_were_opened_ahead() {
+    let (mut state, now) = warm(8, 2);
+    for connection in 0..2 {
+        assert_eq!(open_one(&mut state, &[&1], connection, now), Some(1));
+    }
+    for connection in 2..4 {
+        assert_eq!(out(&mut state, 2, 0, now), Checkout::Open);
+        assert_eq!(state.opened(now), None);
+        assert_eq!(back(&mut state, 2, connection, 0, now + MINUTE / 2), None);
+        assert_eq!(state.idle(), 3);
+        // The other account's is in use all the time.
+        assert_eq!(state.sweep(&[&1], now + MINUTE), [0u32; 0]);
+        assert_eq!(out(&mut state, 2, 0, now), Checkout::Idle(connection));
+    }
+    assert_eq!(back(&mut state, 2, 4, 0, now), None);
+    assert_eq!(state.sweep(&[&1], now + MINUTE), [4]);
+    assert_eq!(state.lacks(&[&1], now + MINUTE), None);
+    // Their own do.
+    assert_eq!(out(&mut state, 1, 0, now), Checkout::Idle(1));
+    for connection in [1, 5] {
+        assert_eq!(back(&mut state, 1, connection, 0, now), None);
+    }
+    assert_eq!(state.sweep(&[&1], now + MINUTE), [0]);
+}

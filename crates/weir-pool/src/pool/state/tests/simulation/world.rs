@@ -549,7 +549,7 @@ impl World {
     }
 
     fn sweep(&mut self) {
-        for connection in self.state.sweep(self.now) {
+        for connection in self.state.sweep(&[], self.now) {
             self.kept.remove(&connection).expect("was there");
         }
         let wake = self.state.next(self.now);
