@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use weir_testkit::process::Signal;
+
 use crate::kit::*;
 use crate::sharing_kit::*;
 
@@ -152,4 +154,61 @@ async fn a_shorter_wait_timeout(flavor: Flavor, server: &Server) {
         rows.to_string(),
         "{flavor:?}: each ran once"
     );
+}
+
+#[tokio::test]
+async fn p44_pooled_connections_that_the_server_has_ended_after_two_seconds_are_replaced_unseen() {
+    let [mariadb, mysql] = Flavor::BOTH.map(|flavor| Server::start(flavor).unwrap());
+    // Beside each other, as nearly all of it is waiting.
+    tokio::join!(
+        a_wait_timeout_of_two_seconds(Flavor::MariaDb, &mariadb),
+        a_wait_timeout_of_two_seconds(Flavor::MySql, &mysql)
+    );
+}
+
+async fn a_wait_timeout_of_two_seconds(flavor: Flavor, server: &Server) {
+    database(server, "sh_gwait2", &["CREATE TABLE t (i INT)"]).await;
+    let mut weir = sharing(server, 1, "min_idle = 1\n", "");
+    let mut admin = app(server.addr()).connect().await.unwrap();
+    let mut early = client(&weir, "sh_gwait2").await;
+    early.run("SET @me = 'early'").await.unwrap();
+    for sql in ["SET GLOBAL wait_timeout = 2", "SET GLOBAL interactive_timeout = 2"] {
+        admin.run(sql).await.unwrap();
+    }
+    let mut late = client(&weir, "sh_gwait2").await;
+    late.run("SET @me = 'late'").await.unwrap();
+    let mine = "SELECT CONCAT_WS('|', @me, @@wait_timeout)";
+    let ids = [early.prepare(mine).await.unwrap().id, late.prepare(mine).await.unwrap().id];
+    let pooled = "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE DB = 'sh_gwait2'";
+    // While Weir is stopped the server is the first to end it, with error 4031 where it has that; else Weir may be.
+    for (round, stopped) in [true, false, true, true].into_iter().enumerate() {
+        // The only connection is now like the session of the late one.
+        assert_eq!(row(&mut late, mine).await, "late|2", "{flavor:?}");
+        let connection = row(&mut admin, pooled).await;
+        if stopped {
+            weir.signal(Signal::Stop).unwrap();
+        }
+        let gone = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {connection}");
+        until("the idle connection has ended", async || (row(&mut admin, &gone).await == "0").then_some(()))
+            .await;
+        let (client, id, expected) =
+            if round == 3 { (&mut late, ids[1], "late|2") } else { (&mut early, ids[0], "early|28800") };
+        let what = format!("{flavor:?}, round {round}");
+        if round == 0 {
+            client.send(command::QUERY, b"INSERT INTO t VALUES (1)").await.unwrap();
+            weir.signal(Signal::Continue).unwrap();
+            let response = client.receive(command::QUERY).await.unwrap();
+            assert_eq!(response.ok().map(|ok| ok.affected_rows), Some(1), "{what}: {response:?}");
+        } else {
+            let body = command::Execute { id, flags: 0, params: &[], types: true, attributes: false }.body();
+            client.send(command::STMT_EXECUTE, &body).await.unwrap();
+            weir.signal(Signal::Continue).unwrap();
+            let response = client.receive(command::STMT_EXECUTE).await.unwrap();
+            assert_eq!(response.err(), None, "{what}");
+            assert!(response.rows().next().unwrap().ends_with(expected.as_bytes()), "{what}: {response:?}");
+        }
+        assert_eq!(row(client, mine).await, expected, "{what}");
+    }
+    assert_eq!(row(&mut early, "SELECT COUNT(*) FROM t").await, "1", "{flavor:?}: it ran once");
+    assert_eq!(metric(&weir, "weir_clients_connected").await, 2.0, "{flavor:?}");
 }
