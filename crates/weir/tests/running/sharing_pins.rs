@@ -310,3 +310,47 @@ async fn p31_p41_a_lock_that_was_prepared_in_another_mode_keeps_the_connection()
         }
     }
 }
+
+#[tokio::test]
+async fn each_reason_is_counted_once_for_each_time_that_it_keeps_a_session() {
+    for (flavor, server) in &both() {
+        database(server, "sh_counted", &["CREATE TABLE t (i INT)"]).await;
+        let weir = sharing(server, 2, "", "");
+        let mut one = client(&weir, "sh_counted").await;
+        free(&mut one, "nothing was counted yet").await;
+        let cases: [(&str, &[&str]); 7] = [
+            ("transaction", &["BEGIN", "SELECT COUNT(*) FROM t", "INSERT INTO t VALUES (1)", "COMMIT"]),
+            ("temporary_table", &["CREATE TEMPORARY TABLE tmp (i INT)", "DROP TABLE tmp"]),
+            ("lock_tables", &["LOCK TABLES t READ", "SELECT COUNT(*) FROM t", "UNLOCK TABLES"]),
+            ("user_lock", &["SELECT GET_LOCK('sh_counted', 1)", "DO RELEASE_ALL_LOCKS()"]),
+            ("sql_prepare", &["PREPARE p FROM 'SELECT 1'", "EXECUTE p", "DEALLOCATE PREPARE p"]),
+            ("handler", &["HANDLER t OPEN", "HANDLER t CLOSE"]),
+            ("next_transaction", &["SET TRANSACTION READ ONLY", "BEGIN", "COMMIT"]),
+        ];
+        for times in 1..=3 {
+            for (reason, statements) in cases {
+                let sample = format!("weir_pins_total{{reason=\"{reason}\"}}");
+                let before = metric(&weir, &sample).await;
+                for sql in statements {
+                    one.run(sql).await.unwrap();
+                }
+                // What lasts until a reset ends here, and what else one might ask for with the next statements.
+                one.command(command::RESET_CONNECTION, &[]).await.unwrap();
+                one.run("USE sh_counted").await.unwrap();
+                one.run("DO 1").await.unwrap();
+                free(&mut one, reason).await;
+                assert_eq!(metric(&weir, &sample).await - before, 1.0, "{flavor:?}: {reason}, time {times}");
+            }
+        }
+        for (reason, _) in cases {
+            // The transaction behind SET TRANSACTION is one as well.
+            let expected = if reason == "transaction" { 6.0 } else { 3.0 };
+            let counted = metric(&weir, &format!("weir_pins_total{{reason=\"{reason}\"}}")).await;
+            assert_eq!(counted, expected, "{flavor:?}: {reason}");
+        }
+        for reason in ["role", "xa", "cursor", "procedure", "connection_id"] {
+            let counted = metric(&weir, &format!("weir_pins_total{{reason=\"{reason}\"}}")).await;
+            assert_eq!(counted, 0.0, "{flavor:?}: {reason}");
+        }
+    }
+}
