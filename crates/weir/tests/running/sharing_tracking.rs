@@ -166,3 +166,89 @@ async fn a_login_that_was_confirmed_lately_asks_no_server() {
         assert_eq!(refusal(login("again-pw").await).code, 1045, "{flavor:?}");
     }
 }
+
+/// MariaDB tracks few variables by default, has no `session_track_gtids`, and tells the GTID as the variable `last_gtid`.
+#[tokio::test]
+async fn p22_each_family_tracks_what_it_has_and_each_client_gets_what_it_asked_for() {
+    for flavor in Flavor::BOTH {
+        let builder = Server::builder(flavor).arg("--log-bin=p22").arg("--server-id=1");
+        let builder = match flavor {
+            Flavor::MySql => builder.arg("--gtid-mode=ON").arg("--enforce-gtid-consistency=ON"),
+            Flavor::MariaDb => builder,
+        };
+        let server = builder.start().unwrap();
+        database(&server, "sh_p22", HIDDEN).await;
+        // Enough that nobody takes the one that keeps somebody's error.
+        let weir = sharing(&server, 5, "", "");
+        let mut other = client(&weir, "sh_p22").await;
+        let caps = Caps::SESSION_TRACK | Caps::DEPRECATE_EOF;
+        let mut twin = Twin::open(&server, &weir, |o| o.with(caps).database("sh_p22")).await;
+        let mut plain = Twin::open(&server, &weir, |o| o.database("sh_p22")).await;
+        twin.run("USE sh_p22").await;
+        plain.run("USE sh_p22").await;
+        // What each family tracks by itself, and what it does not know.
+        for sql in [
+            "SELECT @@session_track_system_variables, @@session_track_schema",
+            "SELECT @@session_track_transaction_info",
+            "SELECT @@session_track_gtids",
+            "SET time_zone = '+01:00'",
+            "SET sql_mode = 'ANSI_QUOTES'",
+            "SET sql_mode = DEFAULT",
+            "SET autocommit = 1",
+            "SET max_statement_time = 5",
+        ] {
+            for twin in [&mut twin, &mut plain] {
+                twin.query(sql).await;
+                turn(&mut other).await;
+            }
+        }
+        let asked: &[&str] = match flavor {
+            Flavor::MySql => &[
+                "SET session_track_gtids = OWN_GTID",
+                "SET session_track_system_variables = 'sql_mode,time_zone'",
+            ],
+            Flavor::MariaDb => &["SET session_track_system_variables = 'last_gtid,time_zone'"],
+        };
+        for sql in asked {
+            for twin in [&mut twin, &mut plain] {
+                twin.run(sql).await;
+            }
+        }
+        for i in 0..3 {
+            let told = told_gtid(&mut twin, flavor, &format!("INSERT INTO told VALUES ({i})")).await;
+            assert!(told, "{flavor:?} {i}: no GTID was told");
+            let told = told_gtid(&mut plain, flavor, &format!("INSERT INTO told VALUES ({i})")).await;
+            assert!(!told, "{flavor:?} {i}: it has not asked for it");
+            // Neither is told of anything to who has not asked.
+            let response = other.query("INSERT INTO t (v) VALUES (3)").await.unwrap();
+            assert!(response.packets[0].payload.len() < 16, "{flavor:?}: {response:?}");
+            twin.run("SET time_zone = '+02:00'").await;
+            twin.run("SELECT @@time_zone").await;
+        }
+        twin.command(command::RESET_CONNECTION, b"").await;
+        twin.run("USE sh_p22").await;
+        assert!(!told_gtid(&mut twin, flavor, "INSERT INTO told VALUES (9)").await, "{flavor:?}: a reset");
+    }
+}
+
+/// Whether the answers to both tell a GTID. The two servers' connections take turns to number what they write, so only its form is
+/// compared.
+async fn told_gtid(twin: &mut Twin, flavor: Flavor, sql: &str) -> bool {
+    let mut told = Vec::new();
+    for client in [&mut twin.direct, &mut twin.weir] {
+        let response = client.run(sql).await.unwrap();
+        let payload = &response.packets[0].payload;
+        let found = match flavor {
+            Flavor::MySql => payload.windows(36).any(|text| {
+                text.iter().enumerate().all(|(i, b)| match i {
+                    8 | 13 | 18 | 23 => *b == b'-',
+                    _ => b.is_ascii_hexdigit(),
+                })
+            }),
+            Flavor::MariaDb => payload.windows(9).any(|text| text == b"last_gtid"),
+        };
+        told.push((found, payload.len()));
+    }
+    assert_eq!(told[0].0, told[1].0, "{flavor:?} {sql}: {told:?}");
+    told[0].0
+}
