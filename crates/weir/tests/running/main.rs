@@ -61,6 +61,7 @@ mod sessions;
 mod sharing_fresh;
 mod sharing_globals;
 mod sharing_kill;
+mod sharing_kill_forms;
 mod sharing_kit;
 mod sharing_locks;
 mod sharing_modes;
