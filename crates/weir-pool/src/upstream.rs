@@ -87,6 +87,8 @@ impl Upstream {
             self.generation.fetch_add(1, Ordering::SeqCst);
             self.greeting.store(None);
         }
+        // There may be more of them now than who waits for one has seen.
+        self.freed.notify_waiters();
     }
 
     /// The place of a connection to `peer` that is made now.
@@ -113,7 +115,7 @@ impl Upstream {
         self.trouble.lock().clone()
     }
 
-    /// Told whenever a connection that counts has ended.
+    /// Told whenever a connection that counts has ended, or another number may be open.
     pub fn freed(&self) -> &Notify {
         &self.freed
     }

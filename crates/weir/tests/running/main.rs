@@ -69,6 +69,7 @@ mod sharing_pieces;
 mod sharing_pins;
 mod sharing_queue;
 mod sharing_readonly;
+mod sharing_reload;
 mod sharing_replay;
 mod sharing_restarts;
 mod sharing_roles;
