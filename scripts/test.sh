@@ -78,5 +78,7 @@ joined
 alone
 for family in mariadb mysql; do
   stage "hostile clients, $family" "$built/hostile" --weir-bin "$built/weir" --family "$family"
+  stage "aborts where connections are shared, $family" \
+    "$built/hostile" --weir-bin "$built/weir" --family "$family" --sharing --only aborts
 done
 summary
