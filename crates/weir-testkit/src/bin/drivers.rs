@@ -20,6 +20,9 @@ struct Args {
     /// Clients share server connections.
     #[arg(long)]
     sharing: bool,
+    /// Server connections that they share.
+    #[arg(long, requires = "sharing", default_value_t = 12)]
+    connections: u32,
     /// Further arguments of tests/drivers/run, e.g. --only pymysql.
     #[arg(last = true)]
     rest: Vec<String>,
@@ -43,7 +46,7 @@ key = "$KEY"
 [[server]]
 name = "db"
 address = "$SERVER"
-max_connections = 400
+max_connections = $CONNECTIONS
 "#;
 
 fn main() -> ExitCode {
@@ -77,8 +80,11 @@ fn run(args: &Args) -> Result<bool> {
         Flavor::MariaDb => "\n[[user]]\nname = \"app\"\npassword = \"app-pw\"\n",
         Flavor::MySql => "",
     };
+    // Few where they are shared, so that they change hands all the time; the checks of a driver hold some of them at once.
+    let connections = if args.sharing { args.connections } else { 400 };
     let pool = if args.sharing { "\n[pool]\nsharing = \"transaction\"\n" } else { "" };
     let config = format!("{CONFIG}{listed}{pool}")
+        .replace("$CONNECTIONS", &connections.to_string())
         .replace("$CERT", &certs.server_cert.display().to_string())
         .replace("$KEY", &certs.server_key.display().to_string())
         .replace("$SERVER", &server.addr().to_string());
