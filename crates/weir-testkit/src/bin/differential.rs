@@ -81,7 +81,7 @@ struct Args {
     /// All sessions have the capabilities and the collation of a usual modern driver.
     #[arg(long)]
     one_dialect: bool,
-    /// Give one of four plain queries the hint to run on another server connection.
+    /// Give one of four plain queries the hint to run on another server connection, and one of four executions a query with it ahead.
     #[arg(long)]
     fresh: bool,
     /// Leave out what is known to differ on shared connections, and say why.

@@ -50,7 +50,8 @@ pub struct Manner {
     /// All sessions have the capabilities and the collation of a usual modern driver, so that they can share
     /// connections without a change of either.
     pub one_dialect: bool,
-    /// One of four plain queries carries Weir's hint to run it on another server connection.
+    /// One of four plain queries carries Weir's hint to run it on another server connection, and one of four executions of prepared
+    /// statements has a query with it ahead.
     pub fresh: bool,
     /// Nothing of what is known to differ on shared connections, see [`left_out`].
     pub without_listed: bool,
@@ -153,7 +154,9 @@ pub fn session(
     }
     if manner.fresh {
         // A stream of its own, which leaves the statements as they are.
-        freshen(&mut session.steps, &mut Rng::new(seed, FRESH_STREAM + number as u64));
+        let mut rng = Rng::new(seed, FRESH_STREAM + number as u64);
+        freshen(&mut session.steps, &mut rng);
+        move_executions(&mut session.steps, &mut rng);
     }
     SessionPlan { number, capabilities, collation, steps: session.steps }
 }
@@ -170,6 +173,24 @@ fn freshen(steps: &mut [Step], rng: &mut Rng) {
         }
     }
 }
+
+/// Weir reads no hint in a prepared statement's text, so ahead of one of four executions a query takes the session to another
+/// connection.
+fn move_executions(steps: &mut Vec<Step>, rng: &mut Rng) {
+    *steps = std::mem::take(steps)
+        .into_iter()
+        .flat_map(|step| {
+            let moves = matches!(step.action, Action::Execute { .. }) && rng.one_in(4);
+            let class = step.class;
+            let query = || Step { class, action: Action::Query(Text::from(format!("{FRESH}{MOVES}"))) };
+            [moves.then(query), Some(step)]
+        })
+        .flatten()
+        .collect();
+}
+
+/// What goes ahead of an execution that is to run on another connection.
+const MOVES: &str = "DO 0";
 
 /// A session being written.
 struct Session {

@@ -73,6 +73,19 @@ fn one_of_four_queries_is_fresh_and_nothing_else_changes() {
     let fresh = session(Flavor::MySql, 7, 3, 2000, "rx_", ALL, manner).steps;
     let plain = session(Flavor::MySql, 7, 3, 2000, "rx_", ALL, Manner::default()).steps;
     let again = session(Flavor::MySql, 7, 3, 2000, "ry_", ALL, manner).steps;
+    let executed = |step: &Step| matches!(step.action, Action::Execute { .. });
+    let ahead = format!("{FRESH}{MOVES}");
+    // What goes ahead of executions is beside all that a session does without the hint.
+    let without = |steps: Vec<Step>| -> (Vec<Step>, usize) {
+        let all = steps.len();
+        let left: Vec<_> = steps.into_iter().filter(|step| step.action.to_string() != ahead).collect();
+        let moved = all - left.len();
+        (left, moved)
+    };
+    let ((fresh, moved), (again, _)) = (without(fresh), without(again));
+    let executions = plain.iter().filter(|step| executed(step)).count();
+    assert!((executions / 6..executions / 2).contains(&moved), "{moved} of {executions}");
+    assert_eq!((fresh.len(), again.len()), (plain.len(), plain.len()));
     let (mut queries, mut hints) = (0, 0);
     for ((fresh, plain), again) in fresh.iter().zip(&plain).zip(&again) {
         let text = fresh.action.to_string();
