@@ -68,6 +68,7 @@ pub fn with_statement<R>(facts: &Facts, sql: &[u8], f: impl FnOnce(&Statement<'_
             || matches!(facts.transaction, Transaction::Savepoint | Transaction::Several),
         ends_transaction: matches!(facts.transaction, Transaction::Commit(_) | Transaction::Rollback(_)),
         names_variables: facts.variables.named && !hidden,
+        only_commits: !several && !hidden && facts.transaction == Transaction::ImplicitCommit,
         may_begin: several || hidden || facts.transaction != Transaction::None,
     };
     f(&statement)

@@ -283,7 +283,10 @@ impl Pins {
                     self.set.insert(PinReason::AutocommitOff);
                 }
             }
-            None if statement.may_begin || self.autocommit_off || self.in_transaction() => {
+            None if (statement.may_begin && !statement.only_commits)
+                || self.autocommit_off
+                || self.in_transaction() =>
+            {
                 self.set.insert(PinReason::TransactionUnknown);
                 self.lingers |= statement.lingers && self.autocommit_off;
             }

@@ -24,6 +24,9 @@ pub struct Statement<'a> {
     pub temporary: bool,
     /// It may begin a transaction even if it fails: more than one statement, BEGIN, CALL.
     pub may_begin: bool,
+    /// Of these it does no more than commit what is open: DDL and its like, alone. Where nothing is open nothing is afterwards, be it
+    /// that it fails.
+    pub only_commits: bool,
     /// Where autocommit is off, it leaves something until the transaction ends, even if the server says that none is open: a
     /// savepoint, or a lock on the definition of a table (of an engine without transactions, or of a statement that failed).
     pub lingers: bool,
@@ -48,6 +51,7 @@ impl Statement<'_> {
         keeps_diagnostics: false,
         temporary: false,
         may_begin: false,
+        only_commits: false,
         lingers: false,
         ends_transaction: false,
         names_variables: false,

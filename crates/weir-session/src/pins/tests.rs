@@ -47,6 +47,9 @@ fn an_error_pins_only_where_a_transaction_may_have_begun() {
     let mut pins = Pins::default();
     fail(&mut pins, &Statement::PLAIN);
     assert!(pins.is_free());
+    let ddl = Statement { may_begin: true, only_commits: true, ..Statement::PLAIN };
+    fail(&mut pins, &ddl);
+    assert!(pins.is_free(), "nothing was open before a DDL that failed");
     fail(&mut pins, &Statement { may_begin: true, ..Statement::PLAIN });
     assert_eq!(pins.why().to_string(), "transaction_unknown");
     run(&mut pins, &Statement::PLAIN, 0);

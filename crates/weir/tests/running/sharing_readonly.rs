@@ -44,6 +44,8 @@ async fn p45_a_read_only_server_refuses_each_write_once_and_harms_nobody() {
                     let (told, wanted) = (one.query(sql).await.unwrap(), direct.query(sql).await.unwrap());
                     let told = same(wanted, told, &format!("{what}: {sql}"));
                     assert_eq!(told.err().map(|err| err.code), Some(1290), "{what}: {sql}: {told:?}");
+                    pinned(&mut one, "warnings", &what).await;
+                    assert_eq!(shown(&mut one, "pinned").await, "warnings", "{what}: {sql}");
                     assert_eq!(
                         row(&mut one, "SELECT @me, DATABASE(), COUNT(*) FROM t").await,
                         "1|sh_ro|0",
