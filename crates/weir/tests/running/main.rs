@@ -74,6 +74,7 @@ mod sharing_replay;
 mod sharing_restarts;
 mod sharing_roles;
 mod sharing_stalls;
+mod sharing_statement_cap;
 mod sharing_statements;
 mod sharing_storm;
 mod sharing_tracking;

@@ -7,7 +7,7 @@ use crate::sharing_types::text;
 use command::Param;
 
 /// The only value of the only row, an INT or a BIGINT.
-fn number(response: &Response) -> i64 {
+pub fn number(response: &Response) -> i64 {
     assert_eq!(response.err(), None);
     let row = response.rows().next().unwrap_or_else(|| panic!("no row: {response:?}"));
     match row[2..].len() {
