@@ -272,7 +272,8 @@ impl Session {
     /// answer was misunderstood: the session ends, after the answer.
     fn surplus(&mut self, bytes: &[u8]) -> usize {
         if matches!(bytes, [_, _, _, 0, 0xFF, ..]) {
-            return bytes.len();
+            // A client that goes on without the connection must not hear it: it would take it for the answer to what comes next.
+            return if self.can_do_without() { 0 } else { bytes.len() };
         }
         tracing::error!(
             event = "server_protocol",
@@ -323,7 +324,12 @@ impl Session {
     #[inline]
     fn last_word(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Option<Result<Turn, Exit>> {
         if !is_last_word(bytes) {
-            return None;
+            let begins = self.phase == Phase::Idle && !self.has_behind() && self.can_do_without();
+            // The rest of it comes, or the end.
+            return begins.then(|| {
+                self.server.held.extend_from_slice(bytes);
+                Ok(Turn::Moved)
+            });
         }
         if self.goes_on_without() {
             return Some(Ok(Turn::Moved));
@@ -339,6 +345,10 @@ impl Session {
         })
     }
 
+    fn can_do_without(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.can_do_without())
+    }
+
     /// Gives up a connection that ends between two commands, where nothing is lost with it but warnings and counts that the next
     /// statement would most likely not have asked for. A command at hand is taken again, on another one.
     fn goes_on_without(&mut self) -> bool {
@@ -346,6 +356,8 @@ impl Session {
         let Some(sharing) = self.sharing.as_mut().filter(|sharing| idle && sharing.can_do_without()) else {
             return false;
         };
+        // What was to be closed there is gone with it.
+        self.to_server.take();
         sharing.pins.hold(PinSet::EMPTY);
         sharing.unclean = false;
         if sharing.leftovers.owes().contains(Reads::FOUND_ROWS) {

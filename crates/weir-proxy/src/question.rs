@@ -77,7 +77,10 @@ pub(crate) async fn read_user_variables(
     state: &mut State,
 ) -> io::Result<bool> {
     match query(server, unread.read_text().as_bytes()).await? {
-        Answer::Done { columns, values, .. } => {
+        Answer::Done { columns, values, warnings } => {
+            if warnings > 0 {
+                clean(server).await?;
+            }
             let row: Vec<_> = values.iter().map(Option::as_deref).collect();
             Ok(unread.read(&columns, &row, state))
         }

@@ -119,6 +119,10 @@ impl Session {
     pub(crate) fn drop_link(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
         (sharing.actual, sharing.fit, sharing.switched) = (None, false, false);
+        if std::mem::take(&mut sharing.offered) {
+            self.worker.shared.registry.withdraw(self.entry.handle.id());
+            self.entry.handle.take_asked();
+        }
         // A KILL that is still on its way meets nothing of the session.
         self.ruled.over();
         self.ruled.stray = None;
@@ -208,6 +212,18 @@ impl Sharing {
     /// Whether it has user variables whose values are not known, and may be.
     pub fn has_unread(&self) -> bool {
         self.pins.why().contains(PinReason::UserVariable) && self.unread.can_be_read()
+    }
+
+    /// Whether something is on the connection that no other can be given, a user variable that could not be read back say.
+    pub fn keeps_more_than_state(&self) -> bool {
+        const STATE: PinSet = PinSet::of(&[
+            PinReason::SessionMode,
+            PinReason::StateUnknown,
+            PinReason::FoundRows,
+            PinReason::RowCount,
+            PinReason::Warnings,
+        ]);
+        !self.pins.why().without(STATE).is_empty()
     }
 
     /// Whether it keeps the connection only for what its next statement might ask of the last.

@@ -156,8 +156,11 @@ async fn read(session: &mut Session) -> io::Result<()> {
         sharing.pins.level(weir_session::PinReason::UserVariable, false);
     }
     if session.sharing.as_ref().is_some_and(|sharing| sharing.must_clean())
-        && clean(&mut session.server).await.is_err()
+        && let Err(error) = clean(&mut session.server).await
     {
+        if session.sharing.as_ref().is_some_and(|sharing| sharing.keeps_more_than_state()) {
+            return Err(error);
+        }
         // Nothing of the session is on it any more.
         session.drop_link();
     }

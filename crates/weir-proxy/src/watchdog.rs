@@ -182,7 +182,7 @@ impl Session {
 }
 
 impl Sharing {
-    /// The `wait_timeout` that the session has set for itself, while no server connection of its own can run out of it. (The value
+    /// The `wait_timeout` that the session has set for itself, to another than that of its login or of its last reset, while no server connection of its own can run out of it. (The value
     /// of its login ends nobody then: it is there to free connections, and there is none.)
     fn own_wait_timeout(&self) -> Option<Duration> {
         if self.is_attached() {
@@ -190,7 +190,7 @@ impl Sharing {
         }
         let own = self.wanted.get(Variable::WAIT_TIMEOUT)??;
         let login = self.login.as_ref()?.get(Variable::WAIT_TIMEOUT)??;
-        if own == login {
+        if own == login || Some(own) == self.wanted.base().get(Variable::WAIT_TIMEOUT) {
             return None;
         }
         std::str::from_utf8(own).ok()?.parse().ok().map(Duration::from_secs)

@@ -114,11 +114,21 @@ fn value_of(column: Column, [text, hex, collation]: [Option<&[u8]>; 3]) -> Optio
         Column::DOUBLE => Some(UserValue::Number([text, b"e0"].concat().into())),
         kind if Column::TEXT.contains(&kind) => {
             let (bytes, collation) = (unhex(hex?)?, collation?);
-            let is_wide = WIDE.contains(&charset_of(collation));
-            (!is_wide).then(|| UserValue::Text { bytes: bytes.into(), collation: collation.into() })
+            takes(charset_of(collation), &bytes)
+                .then(|| UserValue::Text { bytes: bytes.into(), collation: collation.into() })
         }
         _ => None,
     }
+}
+
+/// Whether every server takes these bytes as a string with this introducer: it refuses what is not well formed, and nobody has looked
+/// whether a parameter is. (Invalid UTF-8 is seen where the value is set.)
+fn takes(charset: &[u8], bytes: &[u8]) -> bool {
+    const OF_SEVERAL_BYTES: [&[u8]; 11] = [
+        b"ascii", b"big5", b"cp932", b"eucjpms", b"euckr", b"gb18030", b"gb2312", b"gbk", b"sjis", b"swe7",
+        b"ujis",
+    ];
+    !WIDE.contains(&charset) && (bytes.is_ascii() || !OF_SEVERAL_BYTES.contains(&charset))
 }
 
 #[cfg(test)]

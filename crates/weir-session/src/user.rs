@@ -42,7 +42,9 @@ impl UserValue {
             Self::Text { bytes, collation } => {
                 let utf8 = collation.starts_with(b"utf8");
                 let name = collation.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
-                name && !collation.is_empty() && (!utf8 || std::str::from_utf8(bytes).is_ok())
+                // What utf8mb3 has no character for.
+                let four = !collation.starts_with(b"utf8mb4") && bytes.iter().any(|b| *b >= 0xF0);
+                name && !collation.is_empty() && (!utf8 || (!four && std::str::from_utf8(bytes).is_ok()))
             }
             Self::Binary(_) | Self::Null => true,
         }

@@ -109,6 +109,12 @@ fn text_keeps_its_bytes_and_its_collation() {
         ("00FF", "binary", Some("_binary X'00FF'")),
         // Invalid, in a character set that is not ASCII, or not what was asked for.
         ("C3", "utf8mb4_bin", None),
+        ("F09F9880", "utf8mb4_bin", Some("_utf8mb4 X'F09F9880' COLLATE utf8mb4_bin")),
+        ("F09F9880", "utf8mb3_bin", None),
+        ("F09F9880", "utf8_bin", None),
+        ("61", "gbk_bin", Some("_gbk X'61' COLLATE gbk_bin")),
+        ("D6D0", "gbk_bin", None),
+        ("E9", "ascii_general_ci", None),
         ("0061", "ucs2_general_ci", None),
         ("6", "latin1_bin", None),
         ("61", "latin1_bin;", None),

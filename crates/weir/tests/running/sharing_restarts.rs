@@ -172,6 +172,37 @@ async fn p44_a_last_word_that_crosses_a_statement_is_its_answer() {
     }
 }
 
+/// A last word behind an answer that has left a warning, in the same breath or in pieces, is nobody's answer.
+#[tokio::test]
+async fn p44_a_last_word_behind_an_answer_is_not_taken_for_the_next() {
+    const WORD: &[u8] = b"\xff\x1d\x04#08S01Server shutdown in progress";
+    let warned = || packet(1, b"\0\0\0\x02\0\x01\0");
+    let server = FakeServer::start("8.0.99", Caps::COMMON, move |request| match request {
+        [command::QUERY, sql @ ..] if sql == b"DO 'whole'" => {
+            Reply::Last([warned(), packet(0, WORD)].concat())
+        }
+        [command::QUERY, sql @ ..] if sql == b"DO 'a part'" => {
+            Reply::Last([warned(), packet(0, WORD)[..9].to_vec()].concat())
+        }
+        [command::QUERY, sql @ ..] if asks_state(sql) => Reply::Bytes(state(sql)),
+        [command::QUERY, sql @ ..] if sql.starts_with(b"SELECT 'after'") => {
+            Reply::Bytes(result(0, 0, &["after"]).0)
+        }
+        [command::QUIT, ..] => Reply::Last(Vec::new()),
+        _ => Reply::Bytes(packet(1, b"\0\0\0\x02\0\0\0")),
+    })
+    .await;
+    let weir = Weir::config(sharing_config(&server.addr().to_string(), 4, "", "")).start().unwrap();
+    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+    let mut client = app(weir.addr()).connect().await.unwrap();
+    for _ in 0..3 {
+        for sql in ["DO 'whole'", "DO 'a part'"] {
+            client.run(sql).await.unwrap();
+            assert_eq!(row(&mut client, "SELECT 'after'").await, "after", "{sql}");
+        }
+    }
+}
+
 /// What the last statement has left keeps a connection; where that ends, the client loses this, and nothing else.
 #[tokio::test]
 async fn a_server_that_restarts_under_clients_with_warnings_costs_them_these() {

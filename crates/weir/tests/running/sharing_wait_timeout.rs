@@ -123,3 +123,24 @@ async fn only_transactions_end(server: &Server, flavor: Flavor) {
         assert_eq!(answer.unwrap(), None, "{what}");
     }
 }
+
+#[tokio::test]
+async fn p44_what_a_reset_makes_of_wait_timeout_is_not_the_sessions_own() {
+    for flavor in Flavor::BOTH {
+        // Of its own, for its global variables are changed.
+        let server = Server::start(flavor).unwrap();
+        let weir = sharing(&server, 3, "", "");
+        let mut reset = app(weir.addr()).connect().await.unwrap();
+        reset.run("SELECT 1").await.unwrap();
+        let mut admin = app(server.addr()).connect().await.unwrap();
+        admin.run("SET GLOBAL wait_timeout = 2").await.unwrap();
+        assert_eq!(reset.command(command::RESET_CONNECTION, b"").await.unwrap().err(), None, "{flavor:?}");
+        assert_eq!(row(&mut reset, "SELECT @@wait_timeout").await, "2", "{flavor:?}");
+        freed(&mut reset).await;
+        let mut own = app(weir.addr()).connect().await.unwrap();
+        own.run("SET wait_timeout = 3").await.unwrap();
+        last_words(&mut own).await;
+        // It has been silent for longer, and for longer than its own.
+        assert_eq!(row(&mut reset, "SELECT 'still here'").await, "still here", "{flavor:?}");
+    }
+}
