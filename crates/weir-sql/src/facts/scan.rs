@@ -23,6 +23,30 @@ pub(super) enum Declares {
     All,
 }
 
+/// Tokens of user variables. The first, which mostly is the only one, takes no memory.
+#[derive(Debug, Default)]
+pub(super) struct Assigned {
+    first: Option<Token>,
+    more: Vec<Token>,
+}
+
+impl Assigned {
+    /// False: it is one too many.
+    fn push(&mut self, token: Token) -> bool {
+        let has_room = self.more.len() < MAX_ASSIGNED;
+        match self.first {
+            None => self.first = Some(token),
+            Some(_) if has_room => self.more.push(token),
+            Some(_) => {}
+        }
+        has_room
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Token> {
+        self.first.iter().chain(&self.more)
+    }
+}
+
 /// Sees every token of a statement once, in order.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
@@ -42,7 +66,7 @@ pub(super) struct Scan {
     pub(super) reads_variable: bool,
     pub(super) computes_variable: bool,
     /// The user variables that the text shows to be written other than as targets of SET.
-    pub(super) assigned: Vec<Token>,
+    pub(super) assigned: Assigned,
     /// A user variable may be written that is not among these.
     pub(super) assigns_unnamed: bool,
     /// A statement begins with something else than SELECT or SET, and may touch a table that no FROM names.
@@ -140,8 +164,8 @@ impl Scan {
     fn assigns(&mut self, variable: Option<Token>) {
         self.computes_variable = true;
         match variable {
-            Some(token) if self.assigned.len() < MAX_ASSIGNED => self.assigned.push(token),
-            _ => self.assigns_unnamed = true,
+            Some(token) => self.assigns_unnamed |= !self.assigned.push(token),
+            None => self.assigns_unnamed = true,
         }
     }
 
