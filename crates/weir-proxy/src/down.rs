@@ -1,8 +1,9 @@
 //! From the server to the client: answers, found by the walker, and what a server says unasked.
 
 use crate::codes::MALFORMED_PACKET;
-use crate::session::{Exit, Phase, Session, Turn};
+use crate::session::{Exit, Phase, Session};
 use crate::tracker::PACKET_MAX;
+use crate::turn::Turn;
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -61,7 +62,7 @@ impl Session {
             let n = match self.server.stream.poll_read(cx, &mut scratch[held..]) {
                 Poll::Pending => return Ok(Turn::Blocked),
                 Poll::Ready(Ok(0)) => return self.lost(cx, CloseReason::ServerGone),
-                Poll::Ready(Ok(n)) => n,
+                Poll::Ready(Ok(n)) => self.share.moved(n),
                 Poll::Ready(Err(e)) => {
                     tracing::debug!(event = "server_read_failed", client = self.entry.handle.id(), error = %e);
                     return self.lost(cx, CloseReason::ServerIo);

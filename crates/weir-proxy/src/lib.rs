@@ -78,6 +78,7 @@ mod statements;
 mod tally;
 mod texts;
 mod tracker;
+mod turn;
 mod unsent;
 mod untold;
 mod up;

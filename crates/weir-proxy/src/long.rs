@@ -1,7 +1,8 @@
 //! Statements longer than what a worker reads at a time. Where Weir must know all of a statement, it is held until it is there,
 //! as long as there is room for it; one that finds none is passed on in pieces, and what is not seen of it is in doubt.
 
-use crate::session::{Exit, Session, Turn};
+use crate::session::{Exit, Session};
+use crate::turn::Turn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
@@ -82,6 +83,7 @@ impl Session {
             let read = self.client.poll_read(cx, &mut scratch[..part]);
             if let Poll::Ready(Ok(n)) = read {
                 self.held_up.extend_from_slice(&scratch[..n]);
+                self.share.moved(n);
             }
             read
         });

@@ -34,6 +34,7 @@ use crate::sharing::Sharing;
 use crate::spare::{can_serve_another, keep};
 use crate::statements::Statements;
 use crate::tally::Tally;
+use crate::turn::{Share, Turn, give_way};
 use crate::unsent::Unsent;
 use crate::vanish::vanish;
 use crate::watchdog::Watchdog;
@@ -79,13 +80,6 @@ impl Phase {
     pub fn asks_nothing(self) -> bool {
         matches!(self, Phase::Idle | Phase::Dropped(_))
     }
-}
-
-/// Whether a pump got anywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    Moved,
-    Blocked,
 }
 
 /// What the pumps cannot do themselves.
@@ -166,6 +160,7 @@ pub(crate) struct Session {
     pub long_sent: Option<Room>,
     pub to_server: Unsent,
     pub to_client: Unsent,
+    pub share: Share,
     pub current: Current,
     /// What the operator's rules have to do with it.
     pub ruled: Ruled,
@@ -227,8 +222,8 @@ impl Session {
         if sharing.as_ref().is_some_and(|sharing| !sharing.is_attached()) {
             entry.handle.detach();
         }
-        let began = entry.handle.live.began();
-        let tally = Tally::new(worker.shared.digests.as_ref().map_or(0, |digests| digests.nanos(began)));
+        let digests = worker.shared.digests.as_ref();
+        let tally = Tally::new(digests.map_or(0, |digests| digests.nanos(entry.handle.live.began())));
         let now = Instant::now();
         observe::logged_in(&identity.user, id, server.id, peer, &client);
         let up_seq = client.compression().map(|_| 0);
@@ -236,8 +231,7 @@ impl Session {
         if sharing.is_some() {
             walker.watch_changes();
         }
-        let reuses = sharing.is_none() && !settings.pool.reuse_timeout.is_zero();
-        let forgettable = reuses && can_serve_another(&server);
+        let forgettable = own && !settings.pool.reuse_timeout.is_zero() && can_serve_another(&server);
         let login_charset = CharsetClass::from_collation_id(u16::from(charset));
         Box::new(Session {
             worker: Arc::clone(worker),
@@ -253,6 +247,7 @@ impl Session {
             long_sent: None,
             to_server: Unsent::default(),
             to_client: Unsent::default(),
+            share: Share::default(),
             current: Current::none(now),
             ruled: Ruled::new(schema),
             statements: Statements::default(),
@@ -397,6 +392,7 @@ impl Session {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
+        self.share.begin();
         loop {
             // The server's side first: a connection that the server has closed must not be given one more request,
             // of which nobody could say what became.
@@ -413,6 +409,10 @@ impl Session {
             match turns {
                 Err(exit) => return Poll::Ready(exit),
                 Ok((Turn::Blocked, Turn::Blocked)) => break,
+                Ok(_) if self.share.is_used_up() => {
+                    give_way(cx);
+                    break;
+                }
                 Ok(_) => {}
             }
         }

@@ -1,6 +1,7 @@
 //! From the client to the server: requests, the rest of long ones, local files.
 
-use crate::session::{Exit, Phase, Session, Turn};
+use crate::session::{Exit, Phase, Session};
+use crate::turn::Turn;
 use std::io;
 use std::task::{Context, Poll};
 use weir_model::CloseReason;
@@ -154,7 +155,7 @@ impl Session {
                         return Ok(Turn::Blocked);
                     }
                     Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Err(Exit::Vanished),
-                    Poll::Ready(Ok(n)) => len += n,
+                    Poll::Ready(Ok(n)) => len += self.share.moved(n),
                 }
             }
             let bytes = &mut scratch[..len];

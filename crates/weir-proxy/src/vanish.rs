@@ -1,6 +1,7 @@
 //! A client that is gone while its request is under way: what runs is ended or left to finish.
 
 use crate::session::{Phase, Session};
+use crate::turn::{Turn, give_way};
 use std::future::poll_fn;
 use std::task::Poll;
 use weir_model::CloseReason;
@@ -50,6 +51,7 @@ async fn finish(session: &mut Session) {
     session.to_client.take();
     session.client = Stream::Closed;
     let ordered = poll_fn(|cx| {
+        session.share.begin();
         loop {
             if session.phase != Phase::Idle && session.is_ordered_to_end() {
                 return Poll::Ready(true);
@@ -63,8 +65,12 @@ async fn finish(session: &mut Session) {
                 return Poll::Pending;
             }
             match session.poll_down_discarding(cx) {
-                Ok(crate::session::Turn::Moved) => {}
-                Ok(crate::session::Turn::Blocked) => return Poll::Pending,
+                Ok(Turn::Moved) if session.share.is_used_up() => {
+                    give_way(cx);
+                    return Poll::Pending;
+                }
+                Ok(Turn::Moved) => {}
+                Ok(Turn::Blocked) => return Poll::Pending,
                 Err(_) => return Poll::Ready(false),
             }
         }
