@@ -1,5 +1,6 @@
 //! What the cache has to know of a statement's text: read once, and kept by each worker.
 
+use crate::sets::Sets;
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use weir_sql::{
     hints, numbers_as, read_facts, strip_comments, without_numbers,
 };
 
-/// Texts that one worker keeps. One that falls on another's place takes it.
+/// Texts that one worker keeps.
 const PLACES: usize = 4096;
 /// Texts longer than this are read each time, in bytes.
 const KEPT_MAX: usize = 4096;
@@ -259,7 +260,7 @@ pub(crate) struct Found {
 /// The texts of one worker.
 #[derive(Debug)]
 pub(crate) struct Judgements {
-    places: Vec<Option<Kept>>,
+    sets: Sets<Kept>,
     hasher: foldhash::fast::FixedState,
     without: Vec<u8>,
 }
@@ -276,7 +277,7 @@ impl Judgements {
     /// `seed` is a random number: clients choose what is hashed.
     pub fn new(seed: u64) -> Self {
         let hasher = foldhash::fast::FixedState::with_seed(seed);
-        Self { places: Vec::new(), hasher, without: Vec::new() }
+        Self { sets: Sets::new(PLACES), hasher, without: Vec::new() }
     }
 
     /// What is known of a text. `without` is the text without numbers, where somebody has it already.
@@ -327,24 +328,20 @@ impl Judgements {
         found
     }
 
-    fn find(&self, key: &[u8], mode: LexMode, command: RuleCommand, exact: bool) -> Option<Found> {
-        let kept = self.places.get(self.place(key, exact))?.as_ref()?;
-        let same = *kept.key == *key && (kept.mode, kept.command, kept.found.exact) == (mode, command, exact);
-        same.then(|| kept.found.clone())
+    fn find(&mut self, key: &[u8], mode: LexMode, command: RuleCommand, exact: bool) -> Option<Found> {
+        let at = self.sets.find(self.hash(key, exact), |kept| {
+            *kept.key == *key && (kept.mode, kept.command, kept.found.exact) == (mode, command, exact)
+        })?;
+        self.sets.get_mut(at).map(|kept| kept.found.clone())
     }
 
     fn keep(&mut self, key: &[u8], mode: LexMode, command: RuleCommand, found: Found) {
-        if self.places.is_empty() {
-            self.places.resize_with(PLACES, || None);
-        }
-        let place = self.place(key, found.exact);
-        if let Some(kept) = self.places.get_mut(place) {
-            *kept = Some(Kept { key: key.into(), mode, command, found });
-        }
+        let hash = self.hash(key, found.exact);
+        self.sets.keep(hash, Kept { key: key.into(), mode, command, found });
     }
 
-    fn place(&self, key: &[u8], exact: bool) -> usize {
-        self.hasher.hash_one((key, exact)) as usize % PLACES
+    fn hash(&self, key: &[u8], exact: bool) -> u64 {
+        self.hasher.hash_one((key, exact))
     }
 }
 

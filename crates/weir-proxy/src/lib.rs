@@ -68,6 +68,7 @@ mod rules;
 mod sender;
 mod serve;
 mod session;
+mod sets;
 mod settings;
 mod settle;
 mod shared;

@@ -3,11 +3,12 @@
 use crate::analytics::Spot;
 use crate::doing::Doing;
 use crate::passing::Passing;
+use crate::sets::Sets;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use weir_sql::{Facts, LexMode, StatementKind, without_numbers};
 
-/// How many are kept by one worker. One that falls on another's place takes it.
+/// How many are kept by one worker.
 const PLACES: usize = 1024;
 
 /// What is known of a text. Numbers change nothing of it.
@@ -27,37 +28,39 @@ pub(crate) struct Text {
 /// The texts of one worker.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    places: Vec<Option<Text>>,
+    sets: Sets<Text>,
     hasher: foldhash::fast::FixedState,
-    /// The text that was looked for last.
+    /// The text that was looked for last, and where it is, if it is known.
     wanted: Vec<u8>,
+    last: Option<usize>,
 }
 
 impl Texts {
     /// `seed` is a random number: clients choose what is hashed.
     pub fn new(seed: u64) -> Self {
         let hasher = foldhash::fast::FixedState::with_seed(seed);
-        Self { places: Vec::new(), hasher, wanted: Vec::new() }
+        Self { sets: Sets::new(PLACES), hasher, wanted: Vec::new(), last: None }
     }
 
     pub fn find(&mut self, sql: &[u8], mode: LexMode) -> Option<&mut Text> {
         self.wanted.clear();
+        self.last = None;
         if !without_numbers(sql, &mut self.wanted) {
             self.wanted.clear();
             return None;
         }
-        let place = self.place();
-        self.places.get_mut(place)?.as_mut().filter(|text| *text.key == *self.wanted && text.mode == mode)
+        let (hash, wanted) = (self.hash(), &*self.wanted);
+        self.last = self.sets.find(hash, |text| *text.key == *wanted && text.mode == mode);
+        self.last_known()
     }
 
     /// The text that was looked for last, if it is known.
     pub fn last_known(&mut self) -> Option<&mut Text> {
-        let place = self.place();
-        self.places.get_mut(place)?.as_mut().filter(|text| *text.key == *self.wanted)
+        self.sets.get_mut(self.last?)
     }
 
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Text> {
-        self.places.iter_mut().flatten()
+        self.sets.iter_mut()
     }
 
     /// The text that was looked for last, without its numbers; `None` where they may count.
@@ -74,23 +77,14 @@ impl Texts {
             && !facts.classified.local_infile
             && !self.wanted.is_empty();
         if let (true, Some(doing)) = (plain, doing.plain()) {
-            if self.places.is_empty() {
-                self.places.resize_with(PLACES, || None);
-            }
-            let place = self.place();
-            self.places[place] = Some(Text {
-                key: self.wanted.as_slice().into(),
-                mode,
-                kind,
-                doing,
-                spot: None,
-                passing: None,
-            });
+            let key = self.wanted.as_slice().into();
+            let text = Text { key, mode, kind, doing, spot: None, passing: None };
+            self.last = Some(self.sets.keep(self.hash(), text));
         }
     }
 
-    fn place(&self) -> usize {
-        self.hasher.hash_one(&self.wanted) as usize % PLACES
+    fn hash(&self) -> u64 {
+        self.hasher.hash_one(&self.wanted)
     }
 }
 

@@ -202,6 +202,10 @@ impl Session {
         learned.follow(&worker.shared.rules.load(), server);
         // The text of a query was looked for a moment ago.
         let without = learned.texts.last().filter(|_| asked.command == RuleCommand::Query);
+        debug_assert!(without.is_none_or(|without| {
+            let mut own = Vec::new();
+            weir_sql::without_numbers(asked.sql, &mut own) && own == without
+        }));
         let found = learned.judgements.of(asked.sql, without, asked.mode, (|| asked.kind, asked.command));
         let set = &learned.rules.set;
         let selection = found.judged.selection(set, asked.sql, asked.mode, found.exact);

@@ -1,12 +1,13 @@
 //! Texts that were seen before, so that the digest of each is taken but once.
 
 use super::Spot;
+use crate::sets::Sets;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use weir_sql::{LexMode, StatementKind, digest, digest_showing, read_facts, without_literals};
 use weir_stats::digests::DigestText;
 
-/// Texts that one worker remembers. One that falls on another's place takes it.
+/// Texts that one worker remembers.
 const PLACES: usize = 4096;
 /// Texts longer than this are not remembered, in bytes.
 const KEPT_MAX: usize = 4096;
@@ -32,7 +33,7 @@ pub(super) struct Known {
 
 #[derive(Debug)]
 pub(super) struct Memo {
-    places: Vec<Option<Box<Known>>>,
+    sets: Sets<Box<Known>>,
     hasher: foldhash::fast::FixedState,
     /// The text that was looked for last, without its literals.
     wanted: Vec<u8>,
@@ -44,7 +45,7 @@ impl Memo {
     /// `seed` is a random number: clients choose what is hashed.
     pub fn new(seed: u64) -> Self {
         let hasher = foldhash::fast::FixedState::with_seed(seed);
-        Self { places: Vec::new(), hasher, wanted: Vec::new(), last: None }
+        Self { sets: Sets::new(PLACES), hasher, wanted: Vec::new(), last: None }
     }
 
     /// What is known of a text; its digest, where it cannot be remembered.
@@ -52,7 +53,12 @@ impl Memo {
         self.wanted.clear();
         let is_general = without_literals(sql, mode, &mut self.wanted);
         self.last = match is_general {
-            true => self.place(&self.wanted, mode, false).or_else(|| self.place(sql, mode, true)),
+            true => {
+                let wanted = std::mem::take(&mut self.wanted);
+                let at = self.place(&wanted, mode, false);
+                self.wanted = wanted;
+                at.or_else(|| self.place(sql, mode, true))
+            }
             false => self.place(sql, mode, true),
         };
         let at = match self.last {
@@ -61,7 +67,7 @@ impl Memo {
         };
         self.last = Some(at);
         // It was found, or put there just now.
-        match self.places.get_mut(at).and_then(Option::as_deref_mut) {
+        match self.sets.get_mut(at) {
             Some(known) => Ok(known),
             None => Err(digest_of(sql, mode)),
         }
@@ -74,19 +80,19 @@ impl Memo {
 
     /// The text that was looked for last.
     pub fn last(&mut self) -> Option<&mut Known> {
-        self.places.get_mut(self.last?)?.as_deref_mut()
+        self.sets.get_mut(self.last?).map(Box::as_mut)
     }
 
     #[inline]
-    fn place(&self, key: &[u8], mode: LexMode, exact: bool) -> Option<usize> {
-        let at = self.at(key, exact);
-        let known = self.places.get(at)?.as_deref()?;
-        (*known.key == *key && (known.mode, known.exact) == (mode, exact)).then_some(at)
+    fn place(&mut self, key: &[u8], mode: LexMode, exact: bool) -> Option<usize> {
+        self.sets.find(self.hash(key, exact), |known| {
+            *known.key == *key && (known.mode, known.exact) == (mode, exact)
+        })
     }
 
     #[inline]
-    fn at(&self, key: &[u8], exact: bool) -> usize {
-        (self.hasher.hash_one(key) as usize ^ usize::from(exact)) % PLACES
+    fn hash(&self, key: &[u8], exact: bool) -> u64 {
+        self.hasher.hash_one(key) ^ u64::from(exact)
     }
 
     fn learn(&mut self, sql: &[u8], mode: LexMode, is_general: bool) -> Result<usize, Arc<DigestText>> {
@@ -102,16 +108,10 @@ impl Memo {
         if key.len() > KEPT_MAX {
             return Err(digest);
         }
-        let at = self.at(key, exact);
+        let hash = self.hash(key, exact);
         let spot = Spot { digest, place: None };
         let known = Box::new(Known { key: key.into(), exact, mode, spot, plain: None });
-        if self.places.is_empty() {
-            self.places.resize_with(PLACES, || None);
-        }
-        if let Some(place) = self.places.get_mut(at) {
-            *place = Some(known);
-        }
-        Ok(at)
+        Ok(self.sets.keep(hash, known))
     }
 }
 
