@@ -76,7 +76,7 @@ pub(crate) async fn read_user_variables(
     unread: &mut Unread,
     state: &mut State,
 ) -> io::Result<bool> {
-    match query(server, unread.read_text().as_bytes()).await? {
+    match query(server, unread.read_text(server.family).as_bytes()).await? {
         Answer::Done { columns, values, warnings } => {
             if warnings > 0 {
                 clean(server).await?;

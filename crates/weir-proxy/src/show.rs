@@ -98,7 +98,7 @@ impl Sharing {
 
     /// How many move from connection to connection, and their names. Values may be secrets.
     fn user_variables_shown(&self) -> String {
-        let names: Vec<String> = self.wanted.user_variables().iter().map(|(name, _)| text(name)).collect();
+        let names: Vec<String> = self.wanted.user_variables().iter().map(|known| text(&known.name)).collect();
         let moving = match names.len() {
             0 => "0".to_owned(),
             count => format!("{count} ({})", names.join(", ")),

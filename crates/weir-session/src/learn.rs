@@ -6,7 +6,7 @@ use crate::memory::{Memory, NAMES};
 use crate::pins::{PinReason, PinSet};
 use crate::state::{ResultsCollation, Schema, State};
 use crate::statement::{Assigned, Effect, Outcome, Statement, UserAssigned};
-use crate::user::{NotTracked, UserValue, charset_of};
+use crate::user::{UserValue, charset_of};
 use crate::value::tracked;
 use crate::variable::{VarSet, Variable};
 
@@ -159,10 +159,7 @@ impl State {
         let set = value.map(|value| self.set_user_variable(name, value));
         match set {
             Some(Ok(())) => PinSet::EMPTY,
-            None
-            | Some(Err(NotTracked::Name | NotTracked::Limit | NotTracked::TypeOfNull | NotTracked::Form)) => {
-                PinReason::UserVariable.into()
-            }
+            None | Some(Err(_)) => PinReason::UserVariable.into(),
         }
     }
 

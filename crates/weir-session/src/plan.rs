@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::memory::Memory;
 use crate::state::{ResultsCollation, Schema, State};
 use crate::user::{charset_of, put_user_value};
-use crate::value::put_value;
+use crate::value::{Value, put_value};
 use crate::variable::{VarSet, Variable};
 
 /// How to bring a connection into the wanted state.
@@ -279,22 +279,39 @@ fn set_step(
         put_value(&mut text, v, value.as_deref());
         must_await |= v.may_fail() || !memory.accepts(v, value);
     }
-    for (name, value) in wanted.user_variables().iter() {
-        if actual.user_variables().get(name) == Some(value) {
-            continue;
+    let mut under = wanted.value(Variable::COLLATION_CONNECTION);
+    for variable in wanted.user_variables().iter().filter(|variable| !actual.user_variables().has(variable)) {
+        // Assignments take effect in their order.
+        if variable.under.is_some() && under != Some(&variable.under) {
+            under = Some(&variable.under);
+            comma(&mut text);
+            must_await |= put_collation(&mut text, under, memory);
         }
         comma(&mut text);
         text.extend_from_slice(b"@`");
-        text.extend_from_slice(name);
+        text.extend_from_slice(&variable.name);
         text.extend_from_slice(b"`=");
-        put_user_value(&mut text, value);
-        must_await |= !value.cannot_fail();
+        put_user_value(&mut text, &variable.value);
+        must_await |= !variable.value.cannot_fail();
+    }
+    if under != wanted.value(Variable::COLLATION_CONNECTION) {
+        comma(&mut text);
+        must_await |= put_collation(&mut text, wanted.value(Variable::COLLATION_CONNECTION), memory);
+        differ.insert(Variable::COLLATION_CONNECTION);
     }
     if names.is_some() {
         differ.insert(OF_RESULTS);
         differ.insert(OF_CLIENT);
     }
     (!first).then_some(Step { send: Send::Query(text), must_await, sets: differ })
+}
+
+/// Sets the collation of the connection, amid the user variables. Whether that may fail.
+fn put_collation(text: &mut Vec<u8>, collation: Option<&Value>, memory: &Memory) -> bool {
+    let Some(collation) = collation else { return false };
+    text.extend_from_slice(b"@@SESSION.collation_connection=");
+    put_value(text, Variable::COLLATION_CONNECTION, collation.as_deref());
+    !memory.accepts(Variable::COLLATION_CONNECTION, collation)
 }
 
 #[cfg(test)]

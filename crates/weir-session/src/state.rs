@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::quality::FixedState;
+use weir_model::ServerFamily;
 use weir_wire::Malformed;
 
 use crate::base::{Base, read_row, read_text};
@@ -253,8 +254,26 @@ impl State {
     /// # Errors
     /// As [`UserVariables::set`]: the caller must pin.
     pub fn set_user_variable(&mut self, name: &[u8], value: UserValue) -> Result<(), NotTracked> {
+        let under = match self.value(Variable::COLLATION_CONNECTION) {
+            under if self.remembers_collation(&value) => under.ok_or(NotTracked::Collation)?.clone(),
+            _ => None,
+        };
+        self.set_user_variable_under(name, value, under)
+    }
+
+    /// Whether the server remembers under which collation a user variable got this value.
+    pub(crate) fn remembers_collation(&self, value: &UserValue) -> bool {
+        self.base().server().family == ServerFamily::MySql && value.is_numeric()
+    }
+
+    pub(crate) fn set_user_variable_under(
+        &mut self,
+        name: &[u8],
+        value: UserValue,
+        under: Value,
+    ) -> Result<(), NotTracked> {
         let mut next = self.user_variables().clone();
-        next.set(name, value)?;
+        next.set(name, value, under)?;
         let parts = self.change();
         let change = hash(&next).wrapping_sub(parts.users.as_deref().map_or(0, hash));
         parts.fingerprint = parts.fingerprint.wrapping_add(change);

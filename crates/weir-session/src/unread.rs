@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use weir_model::ServerFamily;
+
 use crate::base::unhex;
 use crate::learn::WIDE;
 use crate::state::State;
@@ -37,7 +39,8 @@ impl Column {
 impl Unread {
     /// A statement ended that gave a user variable a value which is not known, be it that it failed.
     pub fn after(&mut self, statement: &Statement<'_>) {
-        if !statement.names_variables {
+        // One SET of nothing but literals names them all.
+        if !statement.names_variables && (!statement.pins.is_empty() || statement.may_begin) {
             return self.lose();
         }
         for effect in statement.effects {
@@ -69,14 +72,19 @@ impl Unread {
         !self.lost && !self.names.is_empty()
     }
 
-    /// The statement that reads them: for each its value, its bytes and its collation, whatever character_set_results is.
-    pub fn read_text(&self) -> String {
+    /// The statement that reads them: for each its value, its bytes and its collation, whatever character_set_results is. MySQL tells of
+    /// numbers the collation under which they were set.
+    pub fn read_text(&self, family: ServerFamily) -> String {
         let mut text = String::from("SELECT ");
+        let (before, behind) = match family {
+            ServerFamily::MySql => ("CONCAT(", ")"),
+            ServerFamily::MariaDb => ("", ""),
+        };
         for (i, name) in self.names.iter().enumerate() {
             // Names are plain ASCII.
             let name = String::from_utf8_lossy(name);
             let comma = if i == 0 { "" } else { "," };
-            text.push_str(&format!("{comma}@`{name}`,HEX(@`{name}`),COLLATION(@`{name}`)"));
+            text.push_str(&format!("{comma}@`{name}`,HEX(@`{name}`),COLLATION({before}@`{name}`{behind})"));
         }
         // As where variables of the server are read.
         text.push_str(" LIMIT 1");
@@ -92,7 +100,13 @@ impl Unread {
         let fits = rest.is_empty() && values.len() == names.len() && kinds.len() == names.len();
         let known = fits
             && names.iter().zip(kinds).zip(values).all(|((name, [kind, ..]), value)| {
-                value_of(*kind, *value).is_some_and(|value| state.set_user_variable(name, value).is_ok())
+                let [.., collation] = *value;
+                value_of(*kind, *value).is_some_and(|value| {
+                    let under = collation.filter(|_| state.remembers_collation(&value));
+                    // In wide characters it is not plain.
+                    under.is_none_or(is_plain_name)
+                        && state.set_user_variable_under(name, value, under.map(Arc::from)).is_ok()
+                })
             });
         self.lost = !known;
         known

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{is_number, put_hex};
+use crate::value::{Value, is_number, put_hex};
 
 /// More user variables than this in one session are not tracked: the next pins it.
 pub const MAX_VARIABLES: usize = 32;
@@ -34,6 +34,12 @@ impl UserValue {
         !matches!(self, Self::Text { bytes, .. } if !bytes.is_ascii())
     }
 
+    /// Whether it is of a type of numbers. MySQL remembers of such a variable the collation that the connection had when it was set:
+    /// that of its digits where they are taken for text.
+    pub fn is_numeric(&self) -> bool {
+        matches!(self, Self::Number(_) | Self::Unsigned(_) | Self::Whole(_))
+    }
+
     fn can_be_repeated(&self) -> bool {
         match self {
             Self::Number(text) => is_numeric_literal(text),
@@ -54,7 +60,17 @@ impl UserValue {
 /// The tracked user variables of a session, sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct UserVariables {
-    list: Vec<(Arc<[u8]>, UserValue)>,
+    list: Vec<UserVariable>,
+}
+
+/// A user variable.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UserVariable {
+    /// In small letters.
+    pub name: Arc<[u8]>,
+    pub value: UserValue,
+    /// The collation that the connection had when it was set, where the server remembers that.
+    pub under: Value,
 }
 
 /// Why a user variable is not tracked.
@@ -68,6 +84,8 @@ pub enum NotTracked {
     TypeOfNull,
     #[error("a literal in a form that cannot be repeated")]
     Form,
+    #[error("a number under a collation that is not known")]
+    Collation,
 }
 
 impl UserVariables {
@@ -79,19 +97,24 @@ impl UserVariables {
 
     pub fn get(&self, name: &[u8]) -> Option<&UserValue> {
         let at = self.find(&name.to_ascii_lowercase()).ok()?;
-        Some(&self.list[at].1)
+        Some(&self.list[at].value)
+    }
+
+    /// Whether just this one is among them.
+    pub fn has(&self, variable: &UserVariable) -> bool {
+        self.find(&variable.name).is_ok_and(|at| self.list[at] == *variable)
     }
 
     /// Every variable, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &UserValue)> {
-        self.list.iter().map(|(name, value)| (&**name, value))
+    pub fn iter(&self) -> impl Iterator<Item = &UserVariable> {
+        self.list.iter()
     }
 
     /// Sets a variable; names do not depend on the case of letters (MySQL manual, "User-Defined Variables").
     ///
     /// # Errors
     /// [`NotTracked`]: nothing has changed here, and the caller must pin.
-    pub fn set(&mut self, name: &[u8], value: UserValue) -> Result<(), NotTracked> {
+    pub fn set(&mut self, name: &[u8], value: UserValue, under: Value) -> Result<(), NotTracked> {
         if !is_plain_name(name) {
             return Err(NotTracked::Name);
         }
@@ -104,14 +127,14 @@ impl UserVariables {
         if known && value == UserValue::Null {
             return Err(NotTracked::TypeOfNull);
         }
-        let old = found.map_or(0, |at| size(&name, &self.list[at].1));
+        let old = found.map_or(0, |at| size(&name, &self.list[at].value));
         let bytes = self.bytes() - old + size(&name, &value);
         if bytes > MAX_BYTES || (!known && self.list.len() == MAX_VARIABLES) {
             return Err(NotTracked::Limit);
         }
         match found {
-            Ok(at) => self.list[at].1 = value,
-            Err(at) => self.list.insert(at, (name.into(), value)),
+            Ok(at) => (self.list[at].value, self.list[at].under) = (value, under),
+            Err(at) => self.list.insert(at, UserVariable { name: name.into(), value, under }),
         }
         Ok(())
     }
@@ -121,7 +144,7 @@ impl UserVariables {
     /// A variable that is set can never be made unset again, nor NULL as if fresh, but by a reset: after SET @a = NULL
     /// it keeps a type of its own (measured on both servers).
     pub fn can_become(&self, other: &Self) -> bool {
-        self.list.iter().all(|(name, value)| match other.get(name) {
+        self.list.iter().all(|UserVariable { name, value, .. }| match other.get(name) {
             None => false,
             Some(UserValue::Null) => *value == UserValue::Null,
             Some(_) => true,
@@ -129,11 +152,11 @@ impl UserVariables {
     }
 
     fn find(&self, name: &[u8]) -> Result<usize, usize> {
-        self.list.binary_search_by(|(n, _)| (**n).cmp(name))
+        self.list.binary_search_by(|known| (*known.name).cmp(name))
     }
 
     fn bytes(&self) -> usize {
-        self.list.iter().map(|(name, value)| size(name, value)).sum()
+        self.list.iter().map(|known| size(&known.name, &known.value)).sum()
     }
 }
 
@@ -209,20 +232,20 @@ mod tests {
     #[test]
     fn names_ignore_case_and_limits_hold() {
         let mut vars = UserVariables::default();
-        assert_eq!(vars.set(b"A", number("1")), Ok(()));
-        assert_eq!(vars.set(b"a", number("2")), Ok(()));
+        assert_eq!(vars.set(b"A", number("1"), None), Ok(()));
+        assert_eq!(vars.set(b"a", number("2"), None), Ok(()));
         assert_eq!(vars.get(b"A"), Some(&number("2")));
-        assert_eq!(vars.set("é".as_bytes(), number("1")), Err(NotTracked::Name));
-        assert_eq!(vars.set(b"a`", number("1")), Err(NotTracked::Name));
-        assert_eq!(vars.set(b"a", UserValue::Null), Err(NotTracked::TypeOfNull));
-        assert_eq!(vars.set(b"n", number("1 OR 1")), Err(NotTracked::Form));
+        assert_eq!(vars.set("é".as_bytes(), number("1"), None), Err(NotTracked::Name));
+        assert_eq!(vars.set(b"a`", number("1"), None), Err(NotTracked::Name));
+        assert_eq!(vars.set(b"a", UserValue::Null, None), Err(NotTracked::TypeOfNull));
+        assert_eq!(vars.set(b"n", number("1 OR 1"), None), Err(NotTracked::Form));
         let long = UserValue::Binary(vec![0; MAX_BYTES].into());
-        assert_eq!(vars.set(b"long", long), Err(NotTracked::Limit));
+        assert_eq!(vars.set(b"long", long, None), Err(NotTracked::Limit));
         for i in 1..MAX_VARIABLES {
-            assert_eq!(vars.set(format!("v{i}").as_bytes(), number("1")), Ok(()));
+            assert_eq!(vars.set(format!("v{i}").as_bytes(), number("1"), None), Ok(()));
         }
-        assert_eq!(vars.set(b"one_more", number("1")), Err(NotTracked::Limit));
-        assert_eq!(vars.set(b"v1", number("2")), Ok(()), "a known one may still change");
+        assert_eq!(vars.set(b"one_more", number("1"), None), Err(NotTracked::Limit));
+        assert_eq!(vars.set(b"v1", number("2"), None), Ok(()), "a known one may still change");
     }
 
     #[test]
@@ -248,10 +271,10 @@ mod tests {
             let mut out = Vec::new();
             put_user_value(&mut out, &value);
             assert_eq!(String::from_utf8_lossy(&out), text);
-            assert_eq!(vars.set(b"a", value), Ok(()));
+            assert_eq!(vars.set(b"a", value, None), Ok(()));
         }
         for bad in [unsigned(""), unsigned("-1"), unsigned("1)"), whole("1.5"), whole("1)")] {
-            assert_eq!(vars.set(b"a", bad), Err(NotTracked::Form));
+            assert_eq!(vars.set(b"a", bad, None), Err(NotTracked::Form));
         }
     }
 
@@ -272,9 +295,9 @@ mod tests {
     fn what_is_set_cannot_be_unset() {
         let mut one = UserVariables::default();
         let none = one.clone();
-        one.set(b"a", number("1")).unwrap();
+        one.set(b"a", number("1"), None).unwrap();
         let mut null = none.clone();
-        null.set(b"a", UserValue::Null).unwrap();
+        null.set(b"a", UserValue::Null, None).unwrap();
         assert!(
             none.can_become(&one) && one.can_become(&one) && null.can_become(&one) && null.can_become(&null)
         );

@@ -5,7 +5,7 @@ use weir_model::ServerFamily;
 
 use super::*;
 use crate::base::Base;
-use crate::user::{UserValue, charset_of};
+use crate::user::{UserValue, UserVariable, charset_of};
 use crate::value::Value;
 use crate::variable::Server;
 
@@ -44,7 +44,9 @@ struct Model {
     /// The collation that columns have, by SET NAMES or the login; None for the default of character_set_results.
     results: Option<Vec<u8>>,
     values: BTreeMap<String, Option<Vec<u8>>>,
-    users: BTreeMap<String, String>,
+    /// What each was set to; and, of numbers of MySQL, under which collation of the connection.
+    users: BTreeMap<String, (String, Option<Vec<u8>>)>,
+    mysql: bool,
     /// Schemas and variables that it refuses.
     dropped: bool,
     refuses: Vec<(Variable, Option<Vec<u8>>)>,
@@ -63,11 +65,13 @@ impl Model {
             Schema::Known(name) => Some(name.to_vec()),
             _ => None,
         };
-        let users = actual.user_variables().iter().map(|(name, value)| {
+        let users = actual.user_variables().iter().map(|UserVariable { name, value, under }| {
             let mut text = Vec::new();
             put_user_value(&mut text, value);
-            (String::from_utf8(name.to_vec()).unwrap(), String::from_utf8(text).unwrap())
+            let under = under.as_deref().map(<[u8]>::to_vec);
+            (String::from_utf8(name.to_vec()).unwrap(), (String::from_utf8(text).unwrap(), under))
         });
+        let mysql = actual.base().server().family == ServerFamily::MySql;
         let charset = values["character_set_client"].clone().unwrap();
         let users = users.collect();
         let results = match actual.results_collation() {
@@ -75,7 +79,8 @@ impl Model {
             ResultsCollation::Default => None,
             ResultsCollation::OfConnection | ResultsCollation::Unknown => Some(b"?".to_vec()),
         };
-        Self { schema, charset, results, values, users, dropped: false, refuses: Vec::new(), revoked: false }
+        let (dropped, refuses, revoked) = (false, Vec::new(), false);
+        Self { schema, charset, results, values, users, mysql, dropped, refuses, revoked }
     }
 
     /// What a client sees of the collation of columns: nothing where character_set_results is NULL, the default where the
@@ -122,7 +127,10 @@ impl Model {
             }
             let (name, written) = item.split_once('=').unwrap();
             if let Some(user) = name.strip_prefix("@`") {
-                next.1.insert(user.trim_end_matches('`').to_owned(), written.to_owned());
+                let is_number = written.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+                let is_number = is_number && !written.starts_with("0x");
+                let under = next.0["collation_connection"].clone().filter(|_| self.mysql && is_number);
+                next.1.insert(user.trim_end_matches('`').to_owned(), (written.to_owned(), under));
                 continue;
             }
             let name = name.strip_prefix("@@SESSION.").unwrap();
@@ -182,6 +190,8 @@ impl Session {
         let schemas =
             [Schema::None, Schema::Known(b"a"[..].into()), Schema::Known("zürich".as_bytes().into())];
         let mut state = State::new(base(self.base), schemas[self.schema].clone());
+        // One under the collation of before.
+        set_users(&mut state, self.users.get(..1).unwrap_or_default());
         for &(i, choice) in &self.sets {
             state.set(variable(VARIABLES[i].0), value(i, choice));
         }
@@ -195,22 +205,26 @@ impl Session {
             _ => state.set_results_collation(ResultsCollation::OfConnection),
         }
         self.forgets.iter().for_each(|i| state.forget(variable(VARIABLES[*i].0)));
-        for &(name, choice) in &self.users {
-            let text = |bytes: &[u8], collation: &[u8]| UserValue::Text {
-                bytes: bytes.into(),
-                collation: collation.into(),
-            };
-            let values = [
-                UserValue::Number(b"-1.50"[..].into()),
-                UserValue::Binary(b"\0'\\"[..].into()),
-                text(b"o'clock", b"latin1_swedish_ci"),
-                text("é".as_bytes(), b"utf8mb4_bin"),
-                UserValue::Null,
-            ];
-            // NULL over a value is refused, which is part of the game.
-            let _ = state.set_user_variable([b"a", b"b"][name], values[choice].clone());
-        }
+        set_users(&mut state, self.users.get(1..).unwrap_or_default());
         state
+    }
+}
+
+fn set_users(state: &mut State, users: &[(usize, usize)]) {
+    for &(name, choice) in users {
+        let text = |bytes: &[u8], collation: &[u8]| UserValue::Text {
+            bytes: bytes.into(),
+            collation: collation.into(),
+        };
+        let values = [
+            UserValue::Number(b"-1.50"[..].into()),
+            UserValue::Binary(b"\0'\\"[..].into()),
+            text(b"o'clock", b"latin1_swedish_ci"),
+            text("é".as_bytes(), b"utf8mb4_bin"),
+            UserValue::Null,
+        ];
+        // NULL over a value is refused, which is part of the game.
+        let _ = state.set_user_variable([b"a", b"b"][name], values[choice].clone());
     }
 }
 
@@ -266,7 +280,7 @@ proptest! {
             }
             Plan::Reset(_) => {
                 let theirs = actual.user_variables();
-                let mut mine = theirs.iter().map(|(name, _)| wanted.user_variables().get(name));
+                let mut mine = theirs.iter().map(|known| wanted.user_variables().get(&known.name));
                 let cannot = mine.any(|mine| matches!(mine, None | Some(UserValue::Null)));
                 prop_assert!(cannot);
             }

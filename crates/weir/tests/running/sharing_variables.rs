@@ -167,3 +167,38 @@ async fn p23_what_cannot_be_moved_keeps_the_session_where_it_is() {
         }
     }
 }
+
+/// MySQL takes the digits of a number for text in the collation that the connection had when the variable was set.
+#[tokio::test]
+async fn p23_a_number_keeps_the_collation_under_which_it_was_set() {
+    for (flavor, server) in &both() {
+        let weir = sharing(server, 1, "", "");
+        let [mut one, mut other] = clients(&weir, "mysql").await;
+        let mut direct = app(server.addr()).database("mysql").connect().await.unwrap();
+        other.run("SET @l = 5, @c = 2").await.unwrap();
+        for sql in [
+            "SET NAMES latin1",
+            "SET @l = 5, @d = -1.50",
+            "SET @c = 1 + 1",
+            "SET NAMES gbk",
+            "SET @g = 7, collation_connection = utf8mb4_bin, @u = 8",
+            "SET @c = @c + 0, @w = CAST(12 AS DECIMAL(10,0))",
+            "SET NAMES utf8mb4",
+            "SET @l = 5",
+        ] {
+            for client in [&mut one, &mut direct] {
+                client.run(sql).await.unwrap();
+            }
+            // The same values, set under others.
+            turn(&mut other).await;
+            for name in ["l", "d", "c", "g", "u", "w"] {
+                let read =
+                    format!("SELECT @{name}, COLLATION(CONCAT(@{name}, 'x')), CHARSET(CONCAT(@{name}))");
+                let (mine, theirs) = (one.run(&read).await.unwrap(), direct.run(&read).await.unwrap());
+                assert_eq!(seen(&mine), seen(&theirs), "{flavor:?} {sql}: {read}");
+            }
+            freed(&mut one).await;
+        }
+        assert_eq!(opened(&weir).await, 1.0, "{flavor:?}");
+    }
+}
