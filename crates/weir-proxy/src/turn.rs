@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Context;
 
-/// Bytes that a session moves in one turn: 256 KiB, two of the largest reads. Half a dozen sessions with results that
-/// never end then cost another's statement a millisecond or two on their thread, not the hundred that tokio's own
-/// budget of 128 reads and writes comes to; and a turn of the event loop is small beside the copying of so much.
+/// Bytes that a session moves in one turn: 256 KiB, two of the largest reads. Tokio's own budget of 128 reads and writes would be
+/// 8 MB, which whoever shares the thread with results that never end waits for at each step of a login; and a turn of the
+/// event loop is small beside the copying of so much.
 const MOST: usize = 256 * 1024;
 
 /// Whether a pump got anywhere.

@@ -143,6 +143,26 @@ async fn idle_connections_are_replaced(flavor: Flavor, server: &Server) {
     assert!(opened(&weir).await > 2.0, "nothing was replaced: the time has not passed");
 }
 
+/// What such a server says to all else.
+fn usual(request: &[u8]) -> Reply {
+    match request {
+        [command::QUERY, sql @ ..] if asks_state(sql) => Reply::Bytes(state(sql)),
+        [command::QUERY, sql @ ..] if sql.starts_with(b"SELECT 'after'") => {
+            Reply::Bytes(result(0, 0, &["after"]).0)
+        }
+        [command::QUIT, ..] => Reply::Last(Vec::new()),
+        _ => Reply::Bytes(packet(1, b"\0\0\0\x02\0\0\0")),
+    }
+}
+
+/// A client of a Weir that shares its connections.
+async fn through(server: &FakeServer) -> (Weir, Client) {
+    let weir = Weir::config(sharing_config(&server.addr().to_string(), 4, "", "")).start().unwrap();
+    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
+    let client = app(weir.addr()).connect().await.unwrap();
+    (weir, client)
+}
+
 /// An ERR with sequence id 0 crosses the statement on its way: nothing has run, the session goes on, and its client's library finds
 /// the packet where it awaits it.
 #[tokio::test]
@@ -153,17 +173,10 @@ async fn p44_a_last_word_that_crosses_a_statement_is_its_answer() {
             0,
             b"\xff\xbf\x0f#HY000The client was disconnected by the server because of inactivity.",
         )),
-        [command::QUERY, sql @ ..] if asks_state(sql) => Reply::Bytes(state(sql)),
-        [command::QUERY, sql @ ..] if sql.starts_with(b"SELECT 'after'") => {
-            Reply::Bytes(result(0, 0, &["after"]).0)
-        }
-        [command::QUIT, ..] => Reply::Last(Vec::new()),
-        _ => Reply::Bytes(packet(1, b"\0\0\0\x02\0\0\0")),
+        _ => usual(request),
     })
     .await;
-    let weir = Weir::config(sharing_config(&server.addr().to_string(), 4, "", "")).start().unwrap();
-    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
-    let mut client = app(weir.addr()).connect().await.unwrap();
+    let (_weir, mut client) = through(&server).await;
     for _ in 0..3 {
         client.send(command::QUERY, OURS).await.unwrap();
         let told = client.stream().expect_packet().await.unwrap();
@@ -184,17 +197,10 @@ async fn p44_a_last_word_behind_an_answer_is_not_taken_for_the_next() {
         [command::QUERY, sql @ ..] if sql == b"DO 'a part'" => {
             Reply::Last([warned(), packet(0, WORD)[..9].to_vec()].concat())
         }
-        [command::QUERY, sql @ ..] if asks_state(sql) => Reply::Bytes(state(sql)),
-        [command::QUERY, sql @ ..] if sql.starts_with(b"SELECT 'after'") => {
-            Reply::Bytes(result(0, 0, &["after"]).0)
-        }
-        [command::QUIT, ..] => Reply::Last(Vec::new()),
-        _ => Reply::Bytes(packet(1, b"\0\0\0\x02\0\0\0")),
+        _ => usual(request),
     })
     .await;
-    let weir = Weir::config(sharing_config(&server.addr().to_string(), 4, "", "")).start().unwrap();
-    weir.wait_for_line("accepting clients", PATIENCE).unwrap();
-    let mut client = app(weir.addr()).connect().await.unwrap();
+    let (_weir, mut client) = through(&server).await;
     for _ in 0..3 {
         for sql in ["DO 'whole'", "DO 'a part'"] {
             client.run(sql).await.unwrap();
